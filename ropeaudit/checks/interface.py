@@ -1,0 +1,80 @@
+"""What a check module provides and what it is given."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol
+
+from ropeaudit.findings import Outcome
+from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One subject under judgement.
+
+    ``lengths``: context lengths the user asked for (``--context``), empty when none; ``memo``: a
+    scratch space in which checks of the same run share what is dear to compute.
+    """
+
+    subject: Subject
+    lengths: tuple[int, ...] = ()
+    memo: dict[Any, Any] = field(default_factory=dict)
+
+    def lengths_for(self, schedule: Schedule) -> tuple[int, ...]:
+        """Lengths to judge a text schedule at: trained, declared, asked for; sorted, unique.
+
+        Sliding layers are judged at ``min(length, window)``: no query sees further.
+        """
+        context = schedule.context
+        wanted = {context.trained, context.declared, *self.lengths} - {None}
+        window = context.window
+        return tuple(sorted({min(n, window) if window else n for n in wanted if n}))
+
+    def trained(self, schedule: Schedule) -> int | None:
+        """The trained length, limited by the sliding window; None if the input states none."""
+        trained = schedule.context.trained
+        window = schedule.context.window
+        return min(trained, window) if trained and window else trained
+
+
+class Check(Protocol):
+    """A module of this package. ``Params`` is a frozen dataclass with a default for each field."""
+
+    SLUG: str
+    NEEDS: str
+    """``schedule``: run once per schedule; ``subject``: run once, sees all."""
+    Params: type
+
+    def run(self, case: Case, params: Any) -> Iterator[Outcome]:
+        """Yields at least one outcome; SKIP with a reason when its input is absent."""
+
+
+@cache
+def slugs() -> tuple[str, ...]:
+    """Slugs of all checks of this package, sorted, without importing them."""
+    import ropeaudit.checks as package
+
+    return tuple(
+        sorted(
+            info.name.replace("_", "-")
+            for info in pkgutil.iter_modules(package.__path__)
+            if info.name != "interface" and not info.name.startswith("_")
+        )
+    )
+
+
+@cache
+def load(slug: str) -> Check:
+    """The check module for ``slug``; raises KeyError for an unknown one."""
+    if slug not in slugs():
+        raise KeyError(slug)
+    return import_module(f"ropeaudit.checks.{slug.replace('-', '_')}")
+
+
+Evidence = Mapping[str, Any]

@@ -1,0 +1,154 @@
+"""What the files say, before anyone interprets it.
+
+A *source* (``ropeaudit.sources``) turns bytes into one :class:`Reading`: documents, small tensors
+and notes, each with the place it came from. A *reader* (``ropeaudit.readers``) turns a Reading into
+the schedules that one engine would build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+Json = Any
+"""A value that ``json.loads`` can return."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A place in an input: a file and, inside it, a JSON pointer, a tensor or a metadata key."""
+
+    file: str
+    pointer: str | None = None
+    tensor: str | None = None
+    key: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        inner = self.pointer or self.tensor or self.key
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return place if inner is None else f"{place} {inner}"
+
+
+class Origin(StrEnum):
+    """Where a value came from."""
+
+    FILE = "file"
+    OVERRIDE = "override"
+    DEFAULT = "default"
+    """Not in the input: the engine's class or format default."""
+    DERIVED = "derived"
+    """Computed from other values, such as head_dim = hidden_size / num_attention_heads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One value that decided a schedule, with its place. ``location`` is None for defaults."""
+
+    field: str
+    value: Json
+    origin: Origin = Origin.FILE
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something worth saying about an input that is no finding. ``kind`` is stable."""
+
+    kind: str
+    message: str
+
+
+class Oddity(StrEnum):
+    """What a reader noticed while building schedules; checks decide how much it matters."""
+
+    TYPE_CONFLICT = "type_conflict"
+    """``type`` and ``rope_type`` both present and different."""
+    SCHEMA_CONFLICT = "schema_conflict"
+    """Old and new schema, or top level and dict, both present and different."""
+    KEY_IGNORED = "key_ignored"
+    """A position key that the engine does not read here."""
+    KEY_MISSPELT = "key_misspelt"
+    """A key that looks like a known one; ``evidence["meant"]`` names it."""
+    TYPE_MISSING = "type_missing"
+    """A scaling dict without a type: read as default, so its factor is dead."""
+    TYPE_UNKNOWN = "type_unknown"
+    """A rope_type that the engine does not know: no schedule can be derived."""
+    BASE_DEFAULTED = "base_defaulted"
+    """No base in the file; ``evidence``: rope_theta, scaled (bool), model_type."""
+    ORIGINAL_DEFAULTED = "original_defaulted"
+    """llama3, yarn or longrope without original length: the declared length takes its place."""
+    NOT_APPLIED = "not_applied"
+    """Scaling declared, but the engine builds the unscaled table (flat dict on a two-schedule
+    model, nested truncate, a model type whose code ignores it)."""
+    PER_LAYER_IGNORED = "per_layer_ignored"
+    """A no_rope_layers list (or kin) that this model type's code does not read."""
+    LENGTH_MISMATCH = "length_mismatch"
+    """Factor list, sections or stored table of the wrong length; ``evidence``: expected, found."""
+    ODD_SPLIT = "odd_split"
+    """Axis widths that do not divide evenly."""
+    BETA_ORDER = "beta_order"
+    """yarn with beta_fast < beta_slow, or llama3 with high_freq_factor <= low_freq_factor."""
+    GENERIC_READING = "generic_reading"
+    """Unknown model type: read by the common rules, pairing and defaults assumed."""
+    MODEL_SPECIFIC = "model_specific"
+    """Known to be computed by code that is not in the file (remote code, hard-coded tables)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """An oddity at a place. ``schedule`` names the schedule it concerns, None for the subject."""
+
+    kind: Oddity
+    message: str
+    location: Location | None = None
+    schedule: str | None = None
+    evidence: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTable:
+    """A small tensor that holds or implies frequencies.
+
+    ``values`` are exact (every float16, bfloat16, float8 and float32 is a float64). ``role`` is
+    ``inv_freq``, ``cos_sin_cache`` (then values are the angles at position 1), ``rope_factors``,
+    ``rope_factors_long``, ``rope_factors_short`` or ``learned``.
+    """
+
+    name: str
+    values: tuple[float, ...]
+    dtype: str
+    shape: tuple[int, ...]
+    location: Location
+    role: str = "inv_freq"
+    layer: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file that was read, or its header. ``bytes_read`` is what the audit really touched."""
+
+    path: str
+    format: str
+    bytes_read: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Everything one target yielded.
+
+    ``format`` is one of hf-config, params-json, safetensors, gguf, torch, raw, hub, module.
+    ``document`` is the config (``sources.document.Document``), ``metadata`` the GGUF key-value
+    pairs that were kept, ``tables`` the small tensors. Exactly what is absent is None or empty.
+    """
+
+    target: str
+    format: str
+    document: Any | None = None
+    metadata: Mapping[str, Json] | None = None
+    tables: tuple[StoredTable, ...] = ()
+    tensor_names: tuple[str, ...] = ()
+    files: tuple[InputFile, ...] = ()
+    notes: tuple[Note, ...] = ()

@@ -1,0 +1,1 @@
+"""Schedules: what they are, how engines build them, and what their numbers look like."""

@@ -1,0 +1,96 @@
+"""The Schedule: one table of rotary frequencies and everything that decided it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ropeaudit.facts import Fact
+from ropeaudit.schedule.float32 import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One coordinate (``t``, ``h``, ``w``, ...) and the channels of ``inv_freq`` that turn with it.
+
+    ``channels`` is an inclusive range; several axes may name the same range (shared ladder), and an
+    axis may have several entries.
+    """
+
+    axis: str
+    channels: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Lengths in positions.
+
+    ``trained`` is the original length where the scaling states one, else the declared one with
+    ``assumed`` True. ``window`` is the sliding-attention window that the layers are limited to.
+    """
+
+    trained: int | None = None
+    declared: int | None = None
+    assumed: bool = False
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """One rotary table as one engine holds it.
+
+    ``inv_freq``: float32 values in the engine's order, radians per position, shape (channels,).
+    ``unscaled``: the same channels before any context extension (linear, yarn, ...), i.e. what the
+    weights were first trained with; None where it cannot be known. ``parameters``: the scaling
+    law's own inputs after defaults (``factor``, ``beta_fast``, ...). ``static_channels``: channels
+    that the family defines as exactly zero. ``dtype``: the format the table is held in.
+    """
+
+    component: str = "text"
+    layer_type: str | None = None
+    variant: str | None = None
+    layers: tuple[int, ...] | None = None
+    rope_type: str
+    rope_theta: float | None
+    head_dim: int | None
+    rotary_dim: int
+    pairing: str = "half"
+    axes: tuple[Axis, ...] | None = None
+    inv_freq: Table
+    unscaled: Table | None = None
+    dtype: str = "float32"
+    static_channels: frozenset[int] = frozenset()
+    attention_scaling: float = 1.0
+    softmax_scale: float = 1.0
+    context: Context = Context()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    provenance: tuple[Fact, ...] = ()
+    reader: str | None = None
+
+    @property
+    def name(self) -> str:
+        """``<component>[/<layer_type>][/<variant>]``, unique in its subject."""
+        return "/".join(p for p in (self.component, self.layer_type, self.variant) if p)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether positions are token positions of a language model (so lengths apply)."""
+        return self.component == "text"
+
+    def fact(self, name: str) -> Fact | None:
+        """The first provenance entry for ``name``."""
+        return next((f for f in self.provenance if f.field == name), None)
+
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Channels that share one coordinate: equal values across groups are no coincidence.
+
+        Without axes, and for shared ladders, that is a single group of all channels.
+        """
+        if self.axes is None:
+            return (tuple(range(len(self.inv_freq))),)
+        by_axis: dict[str, set[int]] = {}
+        for axis in self.axes:
+            first, last = axis.channels
+            by_axis.setdefault(axis.axis, set()).update(range(first, last + 1))
+        return tuple(dict.fromkeys(tuple(sorted(c)) for c in by_axis.values()))

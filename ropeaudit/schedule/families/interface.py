@@ -1,0 +1,132 @@
+"""What a scaling law is given and what it returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.schedule.float32 import Table, f32, f32s
+
+MAX_CHANNELS = 65_536
+"""Above this a rotary width is a corrupt number, not a model (the widest known is 512)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """Resolved inputs of a law.
+
+    ``rotary_dim``: channels x 2 that the exponent runs over. ``head_dim`` and
+    ``partial_rotary_factor`` are kept apart for laws that pad (proportional). ``length``: the
+    sequence length to build for (dynamic, longrope), None for the initial table. ``scaling``: the
+    dict as read; ``max_position_embeddings``: the declared length.
+    """
+
+    rope_theta: float
+    rotary_dim: int
+    head_dim: int
+    partial_rotary_factor: float = 1.0
+    max_position_embeddings: int | None = None
+    length: int | None = None
+    scaling: Mapping[str, Any] = field(default_factory=dict)
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """A finite number from the scaling dict; raises InvalidValue if absent or not a number."""
+        value = self.scaling.get(key)
+        if value is None:
+            value = default
+        if value is None:
+            raise InvalidValue(f"the scaling needs '{key}', which is missing", where=key)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InvalidValue(f"'{key}' is {quoted(value)}, expected a number", where=key)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise InvalidValue(f"'{key}' is {quoted(value)}, expected a finite number", where=key)
+        return number
+
+    def positive(self, key: str, default: float | None = None) -> float:
+        """As :meth:`number`, and above zero."""
+        value = self.number(key, default)
+        if value <= 0:
+            raise InvalidValue(f"'{key}' is {quoted(value)}, expected a number above 0", where=key)
+        return value
+
+    def factors(self, key: str) -> list[float]:
+        """A list of positive numbers, rounded to float32, one for each channel."""
+        value = self.scaling.get(key)
+        if not isinstance(value, list | tuple):
+            raise InvalidValue(f"'{key}' is {quoted(value)}, expected a list of numbers", where=key)
+        if any(isinstance(v, bool) or not isinstance(v, int | float) for v in value):
+            raise InvalidValue(f"'{key}' holds something other than numbers", where=key)
+        return f32s(float(v) if abs(v) < 1e300 else math.inf for v in value)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a law builds: the table, the factor on cos/sin, and its parameters after defaults."""
+
+    inv_freq: Table
+    attention_scaling: float = 1.0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    static_channels: frozenset[int] = frozenset()
+
+
+class Family(Protocol):
+    """A module of this package."""
+
+    NAMES: tuple[str, ...]
+    REQUIRED: frozenset[str]
+    OPTIONAL: frozenset[str]
+
+    def build(self, inputs: Inputs) -> Built:
+        """Raises InvalidValue when a key is missing or out of range."""
+
+
+def powers(base: float, dim: int, count: int | None = None) -> list[float]:
+    """``base ** (2k/dim)`` as torch computes it: exponent in float32, power rounded to float32.
+
+    ``count`` channels are built (default dim/2, rounded up as ``arange(0, dim, 2)`` does). Raises
+    InvalidValue for a base that is not a positive number or a width that is no width.
+    """
+    check_width(dim)
+    if not (base > 0 and math.isfinite(base)):
+        raise InvalidValue(
+            f"rope_theta is {quoted(base)}, expected a positive finite number", where="rope_theta"
+        )
+    base32 = f32(base)
+    if not 0 < base32 < math.inf:
+        raise InvalidValue(
+            f"rope_theta is {quoted(base)}, outside what float32 holds", where="rope_theta"
+        )
+    exponents = f32s(2 * k / dim for k in range((dim + 1) // 2 if count is None else count))
+    return f32s(base32**e for e in exponents)
+
+
+def check_width(dim: int) -> None:
+    """Raises InvalidValue unless 0 < dim <= 2 * MAX_CHANNELS."""
+    if dim <= 0 or dim > 2 * MAX_CHANNELS:
+        raise InvalidValue(
+            f"the rotary width is {quoted(dim)}, expected 2 to {2 * MAX_CHANNELS}",
+            where="rotary_dim",
+        )
+
+
+def reciprocal(values: list[float]) -> list[float]:
+    """1/x in float32."""
+    return f32s(1.0 / v if v else math.inf for v in values)
+
+
+def geometric(base: float, dim: int) -> list[float]:
+    """The plain schedule ``1 / base**(2k/dim)`` (Su et al., 2104.09864, eq. 15)."""
+    return reciprocal(powers(base, dim))
+
+
+def scale(values: list[float], factor: float) -> list[float]:
+    """``values / factor`` in float32, the factor rounded first as torch does with a scalar."""
+    divisor = f32(factor)
+    return f32s(v / divisor for v in values)

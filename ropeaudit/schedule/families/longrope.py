@@ -1,0 +1,58 @@
+"""LongRoPE (Ding et al., 2402.13753): each channel divided by its own factor.
+
+Two lists: ``short_factor`` up to the original length, ``long_factor`` beyond. cos and sin are
+multiplied by ``attention_factor``, by default ``sqrt(1 + ln(factor) / ln(original))`` with
+``factor`` = declared / original where it is not given.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ropeaudit.errors import InvalidValue
+from ropeaudit.schedule.families.interface import Built, Inputs, powers, reciprocal
+from ropeaudit.schedule.float32 import f32s
+
+NAMES = ("longrope", "su")
+REQUIRED = frozenset({"short_factor", "long_factor", "original_max_position_embeddings"})
+OPTIONAL = frozenset({"factor", "attention_factor"})
+
+
+def build(inputs: Inputs) -> Built:
+    original = inputs.positive("original_max_position_embeddings")
+    long = inputs.length is not None and inputs.length > original
+    factors = inputs.factors("long_factor" if long else "short_factor")
+    turns = powers(inputs.rope_theta, inputs.rotary_dim)
+    if len(factors) != len(turns):
+        name = "long_factor" if long else "short_factor"
+        raise InvalidValue(
+            f"{name} has {len(factors)} entries, expected rotary_dim/2 = {len(turns)}", where=name
+        )
+    # A factor of zero would make an infinite frequency; the table keeps it, RA105 names it.
+    table = reciprocal(f32s(f * t for f, t in zip(factors, turns, strict=True)))
+    factor = _factor(inputs, original)
+    return Built(
+        tuple(table),
+        attention_scaling=_attention(inputs, factor, original),
+        parameters={"factor": factor, "original_max_position_embeddings": original, "long": long},
+    )
+
+
+def _factor(inputs: Inputs, original: float) -> float:
+    if inputs.scaling.get("factor") is not None:
+        return inputs.positive("factor")
+    if inputs.max_position_embeddings is None:
+        raise InvalidValue(
+            "longrope needs 'factor' or max_position_embeddings, both are missing", where="factor"
+        )
+    return inputs.max_position_embeddings / original
+
+
+def _attention(inputs: Inputs, factor: float, original: float) -> float:
+    if inputs.scaling.get("attention_factor") is not None:
+        return inputs.number("attention_factor")
+    if factor <= 1.0:
+        return 1.0
+    if original <= 1.0:
+        raise InvalidValue("longrope needs an original length above 1")
+    return math.sqrt(1 + math.log(factor) / math.log(original))

@@ -1,0 +1,43 @@
+"""A Subject: one audited target with its schedules, and what was noticed on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ropeaudit.facts import Note, Observation, Reading
+from ropeaudit.schedule.core import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a target could not be read: ``kind`` is the error's, ``where`` a place inside it."""
+
+    kind: str
+    message: str
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """``schedules`` are what the engine builds; stored tables appear as variant ``stored``.
+
+    ``error`` is set only for input that cannot be read; a readable file without rotary encoding has
+    ``error`` None, no schedules and a note of kind ``no_rotary`` or ``insufficient``.
+    """
+
+    target: str
+    format: str
+    model_type: str | None = None
+    schedules: tuple[Schedule, ...] = ()
+    observations: tuple[Observation, ...] = ()
+    notes: tuple[Note, ...] = ()
+    reading: Reading | None = None
+    error: Problem | None = None
+
+    def stored(self) -> tuple[Schedule, ...]:
+        """Schedules that come from tensors or live buffers rather than from a config."""
+        return tuple(s for s in self.schedules if s.variant == "stored")
+
+    def built(self) -> tuple[Schedule, ...]:
+        """Schedules that an engine builds from the config."""
+        return tuple(s for s in self.schedules if s.variant != "stored")
