@@ -1,0 +1,52 @@
+"""YAML as plain mappings, lists and strings: no tags, no aliases, no guessed types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from ropeaudit.errors import PackError, quoted
+
+MAX_DEPTH = 20
+
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+def parse(data: bytes, file: str) -> Any:
+    """The document's tree; raises PackError with file and line for anything out of the ordinary."""
+    try:
+        node = yaml.compose(data.decode("utf-8"), Loader=_LOADER)
+    except UnicodeDecodeError:
+        raise PackError(f"{quoted(file)} is not UTF-8 text") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "not valid YAML"
+        raise PackError(f"{quoted(file)}{line}: {quoted(problem)}") from None
+    except RecursionError:
+        raise PackError(f"{quoted(file)} is nested too deeply") from None
+    return None if node is None else _plain(node, file, set(), 0)
+
+
+def _plain(node: yaml.Node, file: str, seen: set[int], depth: int) -> Any:
+    where = f"{quoted(file)}, line {node.start_mark.line + 1}"
+    if id(node) in seen:
+        raise PackError(f"{where}: anchors and aliases are not used in rule packs")
+    seen.add(id(node))
+    if depth > MAX_DEPTH:
+        raise PackError(f"{where}: nested deeper than {MAX_DEPTH} levels")
+    if isinstance(node, yaml.ScalarNode):
+        return node.value
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(item, file, seen, depth + 1) for item in node.value]
+    found: dict[str, Any] = {}
+    for key_node, value in node.value:
+        key = key_node.value
+        if not isinstance(key, str):
+            raise PackError(f"{where}: a key must be plain text")
+        if key in found:
+            line = key_node.start_mark.line + 1
+            raise PackError(f"{quoted(file)}, line {line}: the key {quoted(key)} stands twice")
+        found[key] = _plain(value, file, seen, depth + 1)
+    return found

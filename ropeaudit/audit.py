@@ -1,0 +1,184 @@
+"""The pipeline: target -> reading -> schedules -> rules -> report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ropeaudit.checks.interface import Case, load
+from ropeaudit.errors import PackError, RopeAuditError
+from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
+from ropeaudit.packs import Pack, Rule, load_pack, params_for
+from ropeaudit.resolve import build, resolve
+from ropeaudit.schedule.subject import Subject
+from ropeaudit.verdict import Report, SubjectReport, finding, judge
+
+__all__ = [
+    "Bound", "Options", "Report", "SubjectReport", "audit_subject", "audit_targets", "bind",
+    "build", "resolve", "rule_named",
+]  # fmt: skip
+
+POOL_FROM = 48
+"""Targets from which worker processes pay for their start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to audit. ``overrides`` are ``KEY=VALUE`` or JSON texts as given by the user."""
+
+    packs: tuple[str, ...] = ("core",)
+    fail_on: Severity = Severity.ERROR
+    allow_unknown: bool = False
+    contexts: tuple[int, ...] = ()
+    overrides: tuple[str, ...] = ()
+    offline: bool = False
+    skip_unrecognised: bool = False
+    jobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A rule with its parameters made, ready to run."""
+
+    rule: Rule
+    params: Any = field(compare=False)
+
+
+def bind(packs: Iterable[Pack]) -> tuple[Bound, ...]:
+    """Rules of all packs by id, the last pack winning; raises PackError for bad parameters."""
+    rules = {rule.id: rule for pack in packs for rule in pack.rules}
+    return tuple(Bound(r, params_for(r, load(r.check))) for _, r in sorted(rules.items()))
+
+
+def audit_subject(
+    subject: Subject,
+    rules: Sequence[Bound],
+    *,
+    contexts: tuple[int, ...] = (),
+    fail_on: Severity = Severity.ERROR,
+) -> SubjectReport:
+    """Run rules over one subject. A check that crashes is a bug: its error passes through."""
+    if subject.error is not None:
+        return SubjectReport(subject=subject, verdict=Verdict.UNKNOWN)
+    findings: list[Finding] = []
+    skipped: list[Skipped] = []
+    passed = 0
+    memo: dict[Any, Any] = {}
+    for bound in rules:
+        case = Case(_limited(subject, bound.rule), contexts, memo)
+        if not case.subject.schedules and load(bound.rule.check).NEEDS != "subject":
+            continue
+        for outcome in load(bound.rule.check).run(case, bound.params):
+            if outcome.status is Status.SKIP:
+                skipped.append(Skipped(bound.rule.id, outcome.message))
+            elif outcome.status is Status.PASS:
+                passed += 1
+            else:
+                findings.append(finding(outcome, bound.rule, subject))
+    findings.sort(key=lambda f: (-f.severity, f.rule, f.schedule or ""))
+    return SubjectReport(
+        subject=subject,
+        verdict=judge(subject, findings, fail_on),
+        findings=tuple(findings),
+        skipped=tuple(dict.fromkeys(skipped)),
+        passed=passed,
+    )
+
+
+def audit_targets(
+    targets: Sequence[str | Any],
+    options: Options | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Audit every target, whatever happens to the others; raises PackError and UsageError.
+
+    ``progress`` is called with (done, total).
+    """
+    options = options or Options()
+    packs = tuple(load_pack(name) for name in options.packs)
+    bind(packs)  # a bad pack stops the run before any target is read
+    reports: list[SubjectReport] = []
+    for done, report in enumerate(_each(targets, options, packs), 1):
+        reports.append(report)
+        if progress is not None:
+            progress(done, len(targets))
+    unrecognised = (
+        [r for r in reports if r.subject.error and r.subject.error.kind == "unrecognised_format"]
+        if options.skip_unrecognised
+        else []
+    )
+    return Report(
+        packs=packs,
+        subjects=tuple(r for r in reports if r not in unrecognised),
+        fail_on=options.fail_on,
+        allow_unknown=options.allow_unknown,
+        skipped_targets=tuple(r.subject.target for r in unrecognised),
+    )
+
+
+def _limited(subject: Subject, rule: Rule) -> Subject:
+    if not rule.applies_to:
+        return subject
+    kept = tuple(s for s in subject.schedules if s.component in rule.applies_to)
+    return subject if len(kept) == len(subject.schedules) else replace(subject, schedules=kept)
+
+
+def _each(
+    targets: Sequence[str | Any], options: Options, packs: tuple[Pack, ...]
+) -> Iterator[SubjectReport]:
+    import os
+
+    jobs = options.jobs or os.cpu_count() or 1
+    paths = all(isinstance(t, str) and t != "-" for t in targets)
+    if jobs < 2 or len(targets) < POOL_FROM or not paths:
+        rules = bind(packs)
+        for target in targets:
+            yield _one(target, options, rules)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_all_start_methods, get_context
+
+    # Forking is safe here: no threads have been started, and it skips importing everything anew.
+    method = "fork" if "fork" in get_all_start_methods() else "spawn"
+    chunk = max(1, min(64, len(targets) // (4 * jobs)))
+    with ProcessPoolExecutor(
+        jobs, mp_context=get_context(method), initializer=_start, initargs=(options, packs)
+    ) as pool:
+        yield from pool.map(_work, targets, chunksize=chunk)
+
+
+_worker: tuple[Options, tuple[Bound, ...]] | None = None
+
+
+def _start(options: Options, packs: tuple[Pack, ...]) -> None:
+    global _worker
+    _worker = options, bind(packs)
+
+
+def _work(target: str) -> SubjectReport:
+    if _worker is None:
+        raise RopeAuditError("a worker was not started")
+    report = _one(target, *_worker)
+    # Lines are filled in by now; sending the documents back would cost more than the audit.
+    return replace(report, subject=replace(report.subject, reading=None))
+
+
+def _one(target: str | Any, options: Options, rules: Sequence[Bound]) -> SubjectReport:
+    subject = resolve(
+        target, contexts=options.contexts, overrides=options.overrides, offline=options.offline
+    )
+    return audit_subject(subject, rules, contexts=options.contexts, fail_on=options.fail_on)
+
+
+def rule_named(name: str, packs: Iterable[Pack]) -> Rule:
+    """A rule by id or name; raises PackError with a suggestion."""
+    from difflib import get_close_matches
+
+    rules = {key: r for p in packs for r in p.rules for key in (r.id, r.name)}
+    found = rules.get(name) or rules.get(name.upper())
+    if found is None:
+        close = get_close_matches(name, list(rules), n=1)
+        hint = f", did you mean {close[0]}?" if close else ""
+        raise PackError(f"no rule {name!r}{hint}")
+    return found

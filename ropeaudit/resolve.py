@@ -1,0 +1,76 @@
+"""From a target to a Subject: read it, apply what the user overrides, build the schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ropeaudit.errors import SourceError
+from ropeaudit.facts import Reading
+from ropeaudit.schedule.subject import Problem, Subject
+
+
+def resolve(
+    target: str | Any,
+    *,
+    contexts: tuple[int, ...] = (),
+    overrides: Sequence[str] = (),
+    offline: bool = False,
+) -> Subject:
+    """Read a target (path, ``-``, ``hf:`` id or live module) and build its schedules.
+
+    Never raises SourceError: what cannot be read is a Subject with ``error`` set. Raises
+    UsageError for overrides that cannot be applied.
+    """
+    name = target if isinstance(target, str) else type(target).__name__
+    try:
+        reading = _open(target, offline=offline)
+        reading, lengths = _overridden(reading, overrides)
+        return build(reading, (*contexts, *lengths))
+    except SourceError as error:
+        return Subject(
+            target=name, format="unknown", error=Problem(error.kind, str(error), error.where)
+        )
+
+
+def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
+    """The schedules of a reading, by the reader of its format; raises InvalidValue."""
+    wanted = []
+    if reading.format == "gguf":
+        wanted.append("llama_cpp")
+    else:
+        if reading.document is not None:
+            wanted.append("mistral" if reading.format == "params-json" else "transformers")
+        if reading.tables:
+            wanted.append("stored")
+    lengths = tuple(sorted(set(contexts)))
+    parts = [import_module(f"ropeaudit.readers.{m}").read(reading, lengths) for m in wanted]
+    return Subject(
+        target=reading.target,
+        format=reading.format,
+        model_type=next((p.model_type for p in parts if p.model_type), None),
+        schedules=tuple(s for p in parts for s in p.schedules),
+        observations=tuple(o for p in parts for o in p.observations),
+        notes=(*reading.notes, *(n for p in parts for n in p.notes)),
+        reading=reading,
+    )
+
+
+def _open(target: str | Any, *, offline: bool) -> Reading:
+    if isinstance(target, str | Path):
+        from ropeaudit.sources.opening import open_target
+
+        return open_target(str(target), offline=offline)
+    from ropeaudit.sources.live_module import read
+
+    return read(target)
+
+
+def _overridden(reading: Reading, overrides: Sequence[str]) -> tuple[Reading, tuple[int, ...]]:
+    if not overrides:
+        return reading, ()
+    from ropeaudit.sources.overrides import apply
+
+    return apply(reading, overrides)
