@@ -20,6 +20,8 @@ integer of five thousand digits cannot fill a screen.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 MAX_QUOTED = 80
 """Characters of foreign text that one message repeats."""
 
@@ -90,3 +92,11 @@ def quoted(value: object, limit: int = MAX_QUOTED) -> str:
     text = value if isinstance(value, str) else repr(value)
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """``; did you mean X?`` for the known name nearest to ``name``, or nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
