@@ -1,0 +1,1 @@
+"""Tests; a package so that shared builders import as ``tests.schedules``."""
