@@ -51,7 +51,7 @@ class FloatFormat:
     """Exponent of the smallest normal number, 2**min_exponent."""
     largest: float
     saturates: bool = False
-    """Values beyond ``largest`` become NaN in formats without infinity (float8_e4m3fn)."""
+    """Formats without infinity (float8_e4m3fn) keep ``largest``, as torch 2.13 casts do."""
 
 
 FORMATS = {
@@ -81,7 +81,7 @@ def round_to(value: float, dtype: str) -> float:
     rounded = round(value / step) * step
     if abs(rounded) <= fmt.largest:
         return rounded
-    return math.nan if fmt.saturates else math.copysign(math.inf, value)
+    return math.copysign(fmt.largest if fmt.saturates else math.inf, value)
 
 
 def on_grid(value: float, dtype: str) -> bool:
