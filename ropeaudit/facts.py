@@ -114,7 +114,11 @@ class StoredTable:
 
     ``values`` are exact (every float16, bfloat16, float8 and float32 is a float64). ``role`` is
     ``inv_freq``, ``cos_sin_cache`` (then values are the angles at position 1), ``rope_factors``,
-    ``rope_factors_long``, ``rope_factors_short`` or ``learned``.
+    ``rope_factors_long``, ``rope_factors_short`` or ``learned``. ``attention_scaling`` is the factor
+    on cos and sin where the holder of the table states or shows it. ``state`` is what else the
+    holder says: for live modules ``device``, ``module`` (class), ``config`` (JSON pointer of the
+    part of the config that it was built from), ``rope_type``, ``layer_type``,
+    ``max_seq_len_cached``, ``original_max_seq_len``.
     """
 
     name: str
@@ -124,6 +128,8 @@ class StoredTable:
     location: Location
     role: str = "inv_freq"
     layer: int | None = None
+    attention_scaling: float | None = None
+    state: Mapping[str, Json] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

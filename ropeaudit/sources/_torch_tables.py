@@ -1,0 +1,202 @@
+"""Torch tensors as stored tables: shared by checkpoints and live modules.
+
+Nothing here imports torch. The tensors bring their own methods, and a tensor is only ever asked for
+the few numbers that matter, so that a cache of 131,072 rows costs two rows.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ropeaudit.errors import quoted
+from ropeaudit.facts import Json, Location, Note, StoredTable
+from ropeaudit.sources import tensor_names as names
+
+Tensor = Any
+"""A ``torch.Tensor``."""
+
+DTYPES = {
+    "torch.float64": "float64",
+    "torch.float32": "float32",
+    "torch.bfloat16": "bfloat16",
+    "torch.float16": "float16",
+    "torch.float8_e4m3fn": "float8_e4m3",
+    "torch.float8_e5m2": "float8_e5m2",
+    "torch.complex128": "float64",
+    "torch.complex64": "float32",
+}
+"""Formats that a table may be held in, by torch's own name; a complex cache by its parts."""
+
+STORED_ROLES = {
+    names.INV_FREQ: "inv_freq",
+    names.COS: "cos_sin_cache",
+    names.COS_SIN: "cos_sin_cache",
+    names.CIS: "cos_sin_cache",
+}
+
+
+@dataclass(slots=True)
+class Collected:
+    """Tables and notes so far. ``bytes_read`` counts the values that were really touched."""
+
+    tables: list[StoredTable] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    bytes_read: int = 0
+    seen: dict[tuple[Any, ...], tuple[float, ...]] = field(default_factory=dict)
+    """Values by memory: per-layer modules often share one table, which is then read once."""
+
+
+def collect(
+    tensors: Iterable[tuple[str, Tensor]],
+    file: str,
+    into: Collected,
+    about: Mapping[str, Mapping[str, Json]] | None = None,
+) -> None:
+    """Add the tables among named ``tensors``; ``about`` holds the state of each holder by name.
+
+    Tensors without values (meta device), of a type that is no float, or of an unexpected shape
+    become notes: a table that cannot be read is said to be there.
+    """
+    found = {name: tensor for name, tensor in tensors if names.interesting(name)}
+    for name, tensor in found.items():
+        shape = tuple(int(n) for n in tensor.shape)
+        named = names.interesting(name) or ""
+        # Some caches hold complex numbers as a last axis of two, which is no axis of the table.
+        split = named == names.CIS and shape[-1:] == (2,) and len(shape) > 2
+        role = names.readable(named, shape[:-1] if split else shape)
+        if role is None:
+            into.notes.append(
+                Note("not_a_table", f"the tensor {quoted(name)} has shape {list(shape)}, no table")
+            )
+            continue
+        if role == names.LEARNED:
+            into.tables.append(_table(name, tensor, (), shape, file, role, None, about))
+            continue
+        note = _unreadable(name, tensor)
+        if note is not None:
+            into.notes.append(note)
+        elif role != names.SIN:
+            into.tables.extend(_read(name, tensor, role, found, file, into, about))
+
+
+def _read(
+    name: str,
+    tensor: Tensor,
+    role: str,
+    found: Mapping[str, Tensor],
+    file: str,
+    into: Collected,
+    about: Mapping[str, Mapping[str, Json]] | None,
+) -> Iterator[StoredTable]:
+    shape = tuple(int(n) for n in tensor.shape)
+    if role not in (names.COS, names.COS_SIN, names.CIS):
+        values = _values(tensor, into)
+        yield _table(name, tensor, values, shape, file, STORED_ROLES.get(role, role), None, about)
+        return
+    rows = _rows(name, tensor, role, found, into)
+    angles = None if rows is None else names.angles(*rows)
+    if rows is None or angles is None:
+        why = "has no sine partner" if rows is None else "does not start at position 0"
+        into.notes.append(Note("not_a_table", f"the cache {quoted(name)} {why}, so it is not read"))
+        return
+    yield _table(name, tensor, angles, shape, file, "cos_sin_cache", rows[2][0], about)
+
+
+def _table(
+    name: str,
+    tensor: Tensor,
+    values: tuple[float, ...],
+    shape: tuple[int, ...],
+    file: str,
+    role: str,
+    scaling: float | None,
+    about: Mapping[str, Mapping[str, Json]] | None,
+) -> StoredTable:
+    state = (about or {}).get(name, {})
+    stated = state.get("attention_scaling")
+    return StoredTable(
+        name=names.unwrapped(name),
+        values=values,
+        dtype=DTYPES.get(str(tensor.dtype), str(tensor.dtype).removeprefix("torch.")),
+        shape=shape,
+        location=Location(file=file, tensor=name),
+        role=role,
+        layer=names.layer_of(name),
+        attention_scaling=scaling if stated is None else float(stated),
+        state=state,
+    )
+
+
+def _unreadable(name: str, tensor: Tensor) -> Note | None:
+    if tensor.is_meta or type(tensor).__name__ == "FakeTensor":
+        return Note(
+            "meta_tensor",
+            f"{quoted(name)} is on the meta device and has no values yet; audit again once the "
+            "model is materialised",
+        )
+    if str(tensor.dtype) not in DTYPES:
+        return Note(
+            "not_a_float",
+            f"{quoted(name)} is stored as {quoted(str(tensor.dtype))}, which holds no frequencies "
+            "without its own scale; it is not read",
+        )
+    return None
+
+
+def _values(tensor: Tensor, into: Collected) -> tuple[float, ...]:
+    """All values as exact floats; tensors that share memory are read once and share one tuple."""
+    local: Tensor = getattr(tensor, "_local_tensor", tensor)  # DTensor: what this rank holds
+    key = (local.data_ptr(), local.dtype, local.numel(), str(local.device), local.stride())
+    values = into.seen.get(key)
+    if values is None:
+        into.bytes_read += local.numel() * local.element_size()
+        plain = local.detach().reshape(-1)
+        if plain.element_size() == 1:  # tolist() is not implemented for every 8-bit float
+            plain = plain.float()
+        found = tuple(plain.tolist())
+        # Bytes, because NaN must equal itself and -0.0 must differ from 0.0.
+        values = into.seen.setdefault((array("d", found).tobytes(),), found)
+        into.seen[key] = values
+    return values
+
+
+Rows = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+"""Cosines and sines at position 1, then at position 0."""
+
+
+def _rows(
+    name: str, tensor: Tensor, role: str, found: Mapping[str, Tensor], into: Collected
+) -> Rows | None:
+    if role == names.CIS:
+        both = tensor if not tensor.is_complex() else tensor.detach().resolve_conj()
+        return (*_parts(both, 1, into), *_parts(both, 0, into))
+    one, zero = _row(tensor, 1, into), _row(tensor, 0, into)
+    if role == names.COS_SIN:
+        half = len(one) // 2
+        return one[:half], one[half:], zero[:half], zero[half:]
+    sine = found.get(names.partner(name) or "")
+    if sine is None or tuple(sine.shape) != tuple(tensor.shape) or _unreadable(name, sine):
+        return None
+    return one, _row(sine, 1, into), zero, _row(sine, 0, into)
+
+
+def _row(tensor: Tensor, at: int, into: Collected) -> tuple[float, ...]:
+    local: Tensor = getattr(tensor, "_local_tensor", tensor)
+    local = local.detach()
+    rows, width = names.cache_rows(tuple(local.shape)) or (0, 0)
+    into.bytes_read += width * local.element_size()
+    squeezed = local.squeeze()
+    row = squeezed.reshape(rows, width)[at] if squeezed.dim() != 2 else squeezed[at]
+    return tuple(row.float().tolist() if row.element_size() == 1 else row.tolist())
+
+
+def _parts(tensor: Tensor, at: int, into: Collected) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    row = tensor.detach().squeeze()[at]
+    into.bytes_read += row.numel() * row.element_size()
+    if row.is_complex():
+        return tuple(row.real.tolist()), tuple(row.imag.tolist())
+    flat = row.reshape(-1, 2)
+    return tuple(flat[:, 0].tolist()), tuple(flat[:, 1].tolist())
