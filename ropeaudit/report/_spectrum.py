@@ -92,7 +92,7 @@ def _density(logs: Sequence[float], low: float, size: float, cells: int) -> list
         first, last = before, 2 * at - before if after is None else after
         start = max(0, min(cells - 1, int((first - low) / size)))
         stop = max(0, min(cells - 1, int((last - low) / size)))
-        if start == stop:
+        if not last > first:
             heights[start] += 1
             continue
         for cell in range(start, stop + 1):

@@ -1,0 +1,6 @@
+"""``python -m ropeaudit``."""
+
+from ropeaudit.cli.app import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Options that several commands share, with their help and completion."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def complete_format(incomplete: str) -> list[str]:
+    from ropeaudit.report.interface import names
+
+    return [n for n in names() if n.startswith(incomplete)]
+
+
+def complete_pack(incomplete: str) -> list[str]:
+    from ropeaudit.packs import shipped
+
+    return [n for n in shipped() if n.startswith(incomplete)]
+
+
+def complete_rule(incomplete: str) -> list[tuple[str, str]]:
+    """Ids with their names, and names with their ids."""
+    from ropeaudit.packs import load_pack, shipped
+
+    found = {r.id: r.name for name in shipped() for r in load_pack(name).rules}
+    pairs = sorted([*found.items(), *((name, rule) for rule, name in found.items())])
+    return [p for p in pairs if p[0].lower().startswith(incomplete.lower())]
+
+
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TARGET",
+        show_default=False,
+        help="A model folder, config.json, checkpoint, GGUF file, raw table, hf:ORG/NAME[@REV], "
+        "- for a config on standard input, or a folder of many of these.",
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "-f",
+        "--format",
+        metavar="NAME",
+        help="What goes to standard output: console (default), json, github, markdown.",
+        autocompletion=complete_format,
+    ),
+]
+Output = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FMT=PATH",
+        help="One more report, as a file, in the same run. Repeatable.",
+    ),
+]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rules",
+        metavar="PACK|FILE",
+        help="Rule packs: core (default), deploy, strict, research, or a YAML file. Repeatable.",
+        autocompletion=complete_pack,
+    ),
+]
+FailOn = Annotated[
+    str | None,
+    typer.Option("--fail-on", metavar="LEVEL", help="Fail at: error (default), warning or info."),
+]
+AllowUnknown = Annotated[
+    bool | None,
+    typer.Option(
+        "--allow-unknown/--no-allow-unknown",
+        help="Exit 0, not 3, when something could not be decided.",
+        show_default=False,
+    ),
+]
+ExitZero = Annotated[
+    bool | None,
+    typer.Option(
+        "--exit-zero/--no-exit-zero",
+        help="Exit 0 whatever was found; 2 stays 2.",
+        show_default=False,
+    ),
+]
+SkipUnrecognised = Annotated[
+    bool | None,
+    typer.Option(
+        "--skip-unrecognised/--no-skip-unrecognised",
+        help="Leave out files that are no model or config.",
+        show_default=False,
+    ),
+]
+Context = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--context",
+        metavar="N",
+        help="Context lengths to judge at, beside the trained and the declared one. Repeatable, "
+        "or a comma list.",
+    ),
+]
+Override = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--override",
+        metavar="KEY=VALUE",
+        help="What the engine is told at run time, as KEY=VALUE or JSON: rope_theta=1e6, "
+        "max_model_len=65536. Repeatable.",
+    ),
+]
+Offline = Annotated[
+    bool | None,
+    typer.Option("--offline/--no-offline", help="Never touch the network.", show_default=False),
+]
+Color = Annotated[
+    str | None,
+    typer.Option("--color", metavar="WHEN", help="Colour: auto (default), always or never."),
+]
+Verbose = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Everything: infos, skipped rules, all evidence.")
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing when the gate passes.")]
+NoConfig = Annotated[
+    bool, typer.Option("--no-config", help="Read no pyproject.toml or ropeaudit.toml.")
+]
+ShowSettings = Annotated[
+    bool,
+    typer.Option("--show-settings", help="Print each setting with its origin, and stop."),
+]

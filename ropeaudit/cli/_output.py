@@ -1,0 +1,96 @@
+"""Where reports go: standard output, files, the step summary of a CI job."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from ropeaudit.config import Settings, load
+from ropeaudit.errors import UsageError, quoted
+from ropeaudit.report._terminal import View, detect
+from ropeaudit.report.interface import load as load_format
+
+Render = Callable[[str, View], str]
+"""Text of the result in a format, by a view that only the console format uses."""
+
+
+def settings(given: Mapping[str, object], *, no_config: bool) -> Settings:
+    """Settings of this run, with the format checked before any work is done."""
+    found = load(given, env=os.environ, folder=None if no_config else Path.cwd())
+    load_format(found.format)
+    return found
+
+
+def chosen_format(settings: Settings) -> str:
+    """The format for standard output: annotations in a GitHub job, unless a format was chosen."""
+    in_actions = os.environ.get("GITHUB_ACTIONS") == "true"
+    return "github" if in_actions and settings.origin("format") == "default" else settings.format
+
+
+def outputs(specs: Sequence[str] | None) -> list[tuple[str, Path]]:
+    """``FMT=PATH`` pairs; raises UsageError for an unknown format or a path given twice."""
+    found: list[tuple[str, Path]] = []
+    for spec in specs or ():
+        name, sign, path = spec.partition("=")
+        if not sign or not path:
+            raise UsageError(
+                f"--output {quoted(spec)} is not FORMAT=PATH, such as json=report.json"
+            )
+        load_format(name)
+        target = Path(path)
+        if target.is_dir() or not target.absolute().parent.is_dir():
+            what = "is a folder" if target.is_dir() else "lies in a folder that does not exist"
+            raise UsageError(f"--output {quoted(spec)} cannot be written: {quoted(path)} {what}")
+        if target.absolute() in (p.absolute() for _, p in found):
+            raise UsageError(f"--output names {quoted(path)} twice; give each report its own file")
+        found.append((name, target))
+    return found
+
+
+def write(
+    render: Render,
+    name: str,
+    files: Sequence[tuple[str, Path]],
+    *,
+    color: str = "auto",
+    verbose: bool = False,
+    silent: bool = False,
+) -> None:
+    """Files first, then standard output, so that a closed pipe loses no file."""
+    for file_format, path in files:
+        write_file(path, render(file_format, View(verbose=verbose)))
+    if not silent:
+        view = detect(sys.stdout, color=color, verbose=verbose, env=os.environ)
+        sys.stdout.write(render(name, view))
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write whole or not at all: a temporary file beside it, renamed. Raises UsageError."""
+    data = text.encode("utf-8", "backslashreplace")
+    real = Path(os.path.realpath(path))
+    temporary = real.with_name(f".{real.name}.{os.getpid()}.tmp")
+    try:
+        if real.exists() and not real.is_file():
+            real.write_bytes(data)  # a device or a pipe: renaming would replace it
+            return
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(real)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write {quoted(str(path), 300)}: {error.strerror}") from None
+
+
+def append_summary(text: str) -> None:
+    """Add Markdown to the job's step summary, where there is one; a full disk is no finding."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    try:
+        with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as error:
+        print(f"ropeaudit: no step summary: {error.strerror}", file=sys.stderr)

@@ -1,0 +1,78 @@
+"""``ropeaudit show``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropeaudit.cli import _options as option
+
+if TYPE_CHECKING:
+    from ropeaudit.report._terminal import View
+    from ropeaudit.schedule.subject import Subject
+
+EXAMPLES = """\b
+Examples:
+  ropeaudit show path/to/model
+  ropeaudit show config.json -v
+  ropeaudit show config.json --format json
+  ropeaudit show config.json --override rope_theta=1e6"""
+
+
+def command(
+    targets: option.Targets = None,
+    format: option.Format = None,
+    output: option.Output = None,
+    context: option.Context = None,
+    override: option.Override = None,
+    offline: option.Offline = None,
+    color: option.Color = None,
+    verbose: option.Verbose = False,
+    show_settings: option.ShowSettings = False,
+    no_config: option.NoConfig = False,
+) -> None:
+    """Show the schedules that an engine builds.
+
+    With -v every frequency, and where each value that decided it came from.
+    """
+    from ropeaudit.cli import _output
+    from ropeaudit.cli._targets import expand
+    from ropeaudit.report.interface import for_schedules
+    from ropeaudit.resolve import resolve
+
+    given = {"format": format, "context": context, "offline": offline, "color": color}
+    settings = _output.settings(given, no_config=no_config)
+    if show_settings:
+        typer.echo("\n".join(settings.lines()))
+        return
+    files = _output.outputs(output)
+    for name in (settings.format, *(name for name, _ in files)):
+        for_schedules(name)
+    subjects = [
+        resolve(
+            target,
+            contexts=settings.context,
+            overrides=tuple(override or ()),
+            offline=settings.offline,
+        )
+        for target in expand(targets or ())
+    ]
+
+    def render(name: str, view: View) -> str:
+        from ropeaudit.report import console
+
+        if name == "console":
+            return console.render_schedules(subjects, view)
+        return for_schedules(name)(subjects)
+
+    _output.write(render, settings.format, files, color=settings.color, verbose=verbose)
+    raise typer.Exit(exit_code(subjects))
+
+
+def exit_code(subjects: Sequence[Subject]) -> int:
+    """2 when a target cannot be read, 3 when one has no schedule, else 0."""
+    if any(s.error for s in subjects):
+        return 2
+    return 0 if all(s.schedules for s in subjects) else 3
