@@ -76,8 +76,18 @@ class Document:
 
 def parse(text: str, file: str) -> Document:
     """Parse a JSON object; raises InvalidValue or TruncatedFile with line and column."""
+    data = loads(text, file)
+    if not isinstance(data, dict):
+        raise InvalidValue(
+            f"{quoted(file)} holds a JSON {type(data).__name__}, expected an object of settings"
+        )
+    return Document(file, data, text)
+
+
+def loads(text: str, file: str) -> Json:
+    """Any JSON value, parsed as strictly; raises InvalidValue or TruncatedFile, naming ``file``."""
     try:
-        data = json.loads(
+        return json.loads(
             text.removeprefix("\ufeff"), object_pairs_hook=_unique, parse_int=_integer
         )
     except json.JSONDecodeError as error:
@@ -95,11 +105,8 @@ def parse(text: str, file: str) -> Document:
         raise InvalidValue(
             f"{quoted(file)} is nested deeper than any config ({sys.getrecursionlimit()} levels)"
         ) from None
-    if not isinstance(data, dict):
-        raise InvalidValue(
-            f"{quoted(file)} holds a JSON {type(data).__name__}, expected an object of settings"
-        )
-    return Document(file, data, text)
+    except InvalidValue as error:
+        raise InvalidValue(f"{quoted(file)}: {error}", where=error.where) from None
 
 
 def escape(key: str) -> str:

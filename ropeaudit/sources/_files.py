@@ -77,7 +77,7 @@ class RegularFile:
             _require_regular(path, found.st_mode)
 
     def read(self, offset: int, count: int) -> bytes:
-        """Exactly ``count`` bytes from ``offset``; raises TruncatedFile when the file is shorter."""
+        """Exactly ``count`` bytes from ``offset``; raises TruncatedFile where the file ends."""
         parts = []
         while count > 0:
             try:

@@ -1,0 +1,161 @@
+"""Which weight files of a folder belong to the model, and what they hold of interest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ropeaudit.errors import InvalidValue, SourceError, quoted
+from ropeaudit.facts import InputFile, Note, Reading, StoredTable
+from ropeaudit.sources import tensor_names
+from ropeaudit.sources._files import RegularFile, status
+from ropeaudit.sources._json import document_of
+from ropeaudit.sources.interface import HEAD_BYTES, MAX_HEADER_BYTES
+
+_NO_WEIGHTS = re.compile(r"^(?:training_args|optimizer|scheduler|rng_state|scaler|random_states)")
+_TORCH = (".bin", ".pt", ".pth")
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weight files that were found but not yet read; ``read`` raises SourceError."""
+
+    found: bool
+    format: str
+    read: Callable[[], Reading]
+
+
+def stored(path: Path, names: frozenset[str], index: str | None = None) -> Weights:
+    """The weights that a loader would take from the folder ``path`` with files ``names``.
+
+    safetensors before PyTorch, a single file before an index, an index before loose files;
+    ``index`` names the index to use instead.
+    """
+    if index is None:
+        plain = sorted(n for n in names if n.endswith(".safetensors"))
+        whole = next((n for n in plain if n == "model.safetensors"), None)
+        if whole is not None:
+            return _safetensors([path / whole])
+        index = next((n for n in sorted(names) if n.endswith(".safetensors.index.json")), None)
+        if index is None and plain:
+            # Repositories of Mistral and Meta hold the same weights twice.
+            loose = [n for n in plain if not n.startswith("consolidated")] or plain
+            return _safetensors([path / n for n in loose])
+    if index is None:
+        return _torch_folder(path, names)
+    return _indexed(path, index)
+
+
+def _safetensors(paths: Sequence[Path], index: InputFile | None = None) -> Weights:
+    def read() -> Reading:
+        from ropeaudit.sources import safetensors
+
+        reading = safetensors.read_many(paths, target=str(paths[0].parent))
+        return reading if index is None else replace(reading, files=(index, *reading.files))
+
+    return Weights(True, "safetensors", read)
+
+
+def _indexed(path: Path, index: str) -> Weights:
+    file = path / index
+
+    def read() -> Reading:
+        shards, size = _shards(file)
+        own = InputFile(path=str(file), format="shard-index", bytes_read=size)
+        if all(name.endswith(".safetensors") for name in shards):
+            return _safetensors([path / n for n in sorted(shards)], own).read()
+        telling = [n for n, keys in shards.items() if keys]
+        if not telling:
+            return Reading(target=str(file), format="torch", files=(own,))
+        from ropeaudit.sources import torch_file
+
+        return torch_file.read(file, target=str(file))
+
+    return Weights(True, "safetensors" if ".safetensors." in index else "torch", read)
+
+
+def _shards(file: Path) -> tuple[dict[str, bool], int]:
+    """Shard names with whether they hold a telling tensor; raises SourceError for missing ones."""
+    with RegularFile(file) as opened:
+        opened.head(HEAD_BYTES)
+        data = opened.all(MAX_HEADER_BYTES, "a shard index")
+    weight_map = document_of(data, str(file)).data.get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise InvalidValue(
+            f"{quoted(str(file))} has no weight_map, expected an object of tensor names and shards",
+            where="/weight_map",
+        )
+    shards: dict[str, bool] = {}
+    for name, shard in weight_map.items():
+        if shard not in shards if isinstance(shard, str) else True:
+            shards[_inside(shard, name, file)] = False
+        if not shards[shard] and tensor_names.interesting(name):
+            shards[shard] = True
+    _require_all(file, shards)
+    return shards, len(data)
+
+
+def _inside(shard: Any, name: str, file: Path) -> str:
+    """``shard`` as a name inside the index's own folder; an index may not point elsewhere."""
+    parts = Path(shard).parts if isinstance(shard, str) else ()
+    if not parts or parts[0] == "/" or ".." in parts or "\0" in shard:
+        raise InvalidValue(
+            f"{quoted(str(file))} puts the tensor {quoted(name)} into {quoted(shard)}, "
+            "expected a file name inside the same folder",
+            where="/weight_map",
+        )
+    return str(shard)
+
+
+def _require_all(file: Path, shards: Iterable[str]) -> None:
+    missing = []
+    for name in sorted(shards):
+        try:
+            status(file.parent / name)
+        except SourceError:
+            missing.append(name)
+    if missing:
+        listed = ", ".join(quoted(n) for n in missing[:4])
+        more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+        raise SourceError(
+            f"{quoted(str(file))} names {len(missing)} shards that are missing or unreadable: "
+            f"{listed}{more}; download them, or audit config.json alone",
+            where="/weight_map",
+        )
+
+
+def _torch_folder(path: Path, names: frozenset[str]) -> Weights:
+    files = sorted(n for n in names if n.endswith(_TORCH) and not _NO_WEIGHTS.match(n))
+    if "pytorch_model.bin" in files:
+        files = ["pytorch_model.bin"]
+    elif "pytorch_model.bin.index.json" in names:
+        return _indexed(path, "pytorch_model.bin.index.json")
+    elif any(n.startswith("consolidated.") for n in files):
+        files = [n for n in files if n.startswith("consolidated.")][:1]  # all hold the same table
+    return Weights(bool(files), "torch", lambda: _torch([path / n for n in files]))
+
+
+def _torch(paths: Sequence[Path]) -> Reading:
+    """The tables in PyTorch files; those whose pickle names nothing of interest stay closed."""
+    from ropeaudit.sources._torch_peek import may_tell
+
+    tables: list[StoredTable] = []
+    files: list[InputFile] = []
+    notes: list[Note] = []
+    for path in paths:
+        touched = may_tell(path)
+        if touched is not None:
+            files.append(InputFile(path=str(path), format="torch", bytes_read=touched))
+            continue
+        from ropeaudit.sources import torch_file
+
+        reading = torch_file.read(path, target=str(path))
+        tables += reading.tables
+        files += reading.files
+        notes += reading.notes
+    return Reading(
+        target="", format="torch", tables=tuple(tables), files=tuple(files), notes=tuple(notes)
+    )
