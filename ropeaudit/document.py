@@ -28,7 +28,8 @@ _SCALAR = re.compile(r"[^,\]}\s]+")
 class Document:
     """``data`` is the parsed object; ``text`` the source it came from, None if there is none.
 
-    ``overridden`` holds JSON pointers whose values came from the command line.
+    ``overridden`` holds JSON pointers whose values came from the command line, each with all that
+    lie below it.
     """
 
     file: str
@@ -61,7 +62,8 @@ class Document:
                 node[part] = dict(child) if isinstance(child, dict) else {}
                 node = node[part]
             node[parts[-1]] = value
-        return Document(self.file, data, self.text, self.overridden | frozenset(values))
+        places = {p for pointer, value in values.items() for p in _below(pointer, value)}
+        return Document(self.file, data, self.text, self.overridden | places)
 
     def _span(self, pointer: str) -> tuple[int, int] | None:
         if self.text is None:
@@ -107,6 +109,14 @@ def loads(text: str, file: str) -> Json:
         ) from None
     except InvalidValue as error:
         raise InvalidValue(f"{quoted(file)}: {error}", where=error.where) from None
+
+
+def _below(pointer: str, value: Json) -> Iterator[str]:
+    yield pointer
+    if isinstance(value, dict | list):
+        steps = value.items() if isinstance(value, dict) else enumerate(value)
+        for step, inner in steps:
+            yield from _below(f"{pointer}/{escape(str(step))}", inner)
 
 
 def escape(key: str) -> str:
