@@ -1,5 +1,102 @@
-"""ropeaudit: audit the rotary position embedding schedules that models really use."""
+"""ropeaudit: audit the rotary position embedding schedules that models really use.
+
+    import ropeaudit
+
+    report = ropeaudit.audit("path/to/model")      # or hf:org/name, or a live torch.nn.Module
+    report.verdict, report.exit_code
+    ropeaudit.assert_safe(model)                   # raises UnsafeScheduleError
+
+Names are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ropeaudit._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from ropeaudit.api import assert_safe, audit, read
+    from ropeaudit.errors import (
+        ConfigError,
+        InvalidValue,
+        LfsPointer,
+        MissingDependency,
+        PackError,
+        RopeAuditError,
+        SourceError,
+        TruncatedFile,
+        UnrecognisedFormat,
+        UnsafePickle,
+        UnsafeScheduleError,
+        UsageError,
+    )
+    from ropeaudit.findings import Finding, Severity, Verdict
+    from ropeaudit.schedule.core import Schedule
+    from ropeaudit.verdict import Report
+
+__all__ = [
+    "ConfigError",
+    "Finding",
+    "InvalidValue",
+    "LfsPointer",
+    "MissingDependency",
+    "PackError",
+    "Report",
+    "RopeAuditError",
+    "Schedule",
+    "Severity",
+    "SourceError",
+    "TruncatedFile",
+    "UnrecognisedFormat",
+    "UnsafePickle",
+    "UnsafeScheduleError",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "assert_safe",
+    "audit",
+    "read",
+]
+
+_HOMES = {
+    "Finding": "findings",
+    "Report": "verdict",
+    "Schedule": "schedule.core",
+    "Severity": "findings",
+    "Verdict": "findings",
+    "assert_safe": "api",
+    "audit": "api",
+    "read": "api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = import_module(f"{__name__}.{_HOMES.get(name, 'errors')}")
+    value = getattr(home, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """The function ``audit`` and the module that holds the pipeline share a name.
+
+    Importing the module would put it in the function's place (the import system sets it as an
+    attribute of its package). The module stays importable, ``ropeaudit.audit`` stays the function.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -71,7 +71,8 @@ _COMMON = frozenset(
 
 
 @lru_cache(maxsize=4096)
-def _role_of_leaf(leaf: str) -> str | None:
+def leaf_role(leaf: str) -> str | None:
+    """The role that the last component of a name claims, such as the attribute of a module."""
     found = _EXACT.get(leaf)
     if found is not None:
         return found
@@ -93,7 +94,7 @@ def interesting(name: str) -> str | None:
         return _EXACT.get(parent) if parent.startswith("rope_factors_") else None
     if leaf in _COMMON:
         return None
-    return _role_of_leaf(leaf)
+    return leaf_role(leaf)
 
 
 def readable(role: str, shape: Sequence[int]) -> str | None:
@@ -130,7 +131,7 @@ def cache_rows(shape: Sequence[int]) -> tuple[int, int] | None:
 def partner(name: str) -> str | None:
     """The name of the sine cache that belongs to a cosine cache, and the reverse."""
     head, dot, leaf = name.rpartition(".")
-    role = _role_of_leaf(leaf)
+    role = leaf_role(leaf)
     if role not in (COS, SIN):
         return None
     old, new = ("cos", "sin") if role == COS else ("sin", "cos")

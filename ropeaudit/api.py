@@ -1,0 +1,148 @@
+"""What a program calls: audit anything, read anything, refuse to start with a wrong schedule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from ropeaudit.audit import Bound, Options, audit_subject, audit_targets, bind
+from ropeaudit.errors import UnsafeScheduleError, UsageError, quoted
+from ropeaudit.findings import Finding, Severity, Status, Verdict
+from ropeaudit.packs import load_pack
+from ropeaudit.resolve import resolve
+from ropeaudit.schedule.subject import Subject
+from ropeaudit.verdict import Report, SubjectReport
+
+MAX_LINES = 8
+"""Findings that the message of ``assert_safe`` lists; the report holds all."""
+MAX_MESSAGE = 300
+
+
+def audit(
+    *targets: Any,
+    rules: str | Iterable[str] = "core",
+    fail_on: str | Severity = "error",
+    contexts: Iterable[int] = (),
+    overrides: Iterable[str] = (),
+    allow_unknown: bool = False,
+    offline: bool = False,
+) -> Report:
+    """Audit paths, ``hf:org/name[@revision]`` ids and live ``torch.nn.Module`` objects.
+
+    ``rules``: names or paths of packs; ``contexts``: lengths in positions to judge at besides the
+    trained and the declared one; ``overrides``: ``KEY=VALUE`` or JSON texts, as an engine would be
+    given. A target that cannot be read is a subject with ``error`` set, and the others are audited
+    all the same. Raises UsageError for wrong arguments and PackError for a wrong pack.
+    """
+    options = Options(
+        packs=_names(rules),
+        fail_on=_severity(fail_on),
+        allow_unknown=allow_unknown,
+        contexts=_lengths(contexts),
+        overrides=tuple(overrides),
+        offline=offline,
+    )
+    return audit_targets([_target(t) for t in targets], options)
+
+
+def read(
+    target: Any,
+    *,
+    contexts: Iterable[int] = (),
+    overrides: Iterable[str] = (),
+    offline: bool = False,
+) -> Subject:
+    """The schedules of one target, as ``audit`` would judge them; arguments as there.
+
+    ``error`` is set where the target cannot be read. Raises UsageError for wrong arguments.
+    """
+    return resolve(
+        _target(target), contexts=_lengths(contexts), overrides=tuple(overrides), offline=offline
+    )
+
+
+def assert_safe(
+    model: Any,
+    *,
+    rules: str | Iterable[str] = "core",
+    fail_on: str | Severity = "error",
+    contexts: Iterable[int] = (),
+    allow_unknown: bool = False,
+) -> SubjectReport:
+    """Refuse a model (or path) whose schedule is wrong; meant for the start of training or serving.
+
+    Returns the report when no finding reaches ``fail_on``. Raises UnsafeScheduleError, which is
+    also an AssertionError, with the findings in a few lines; also where nothing could be judged
+    (no rotary table, tensors without values, an undecided rule) unless ``allow_unknown``. Costs
+    milliseconds: only frequency tables are read, never a weight.
+    """
+    level = _severity(fail_on)
+    lengths = _lengths(contexts)
+    subject = resolve(_target(model), contexts=lengths)
+    report = audit_subject(subject, _rules(_names(rules)), contexts=lengths, fail_on=level)
+    if report.verdict is Verdict.FAIL:
+        raise UnsafeScheduleError(_refusal(report, level))
+    if report.verdict is Verdict.UNKNOWN and not allow_unknown:
+        raise UnsafeScheduleError(_undecided(report))
+    return report
+
+
+@lru_cache(maxsize=16)
+def _rules(names: tuple[str, ...]) -> tuple[Bound, ...]:
+    return bind(load_pack(name) for name in names)
+
+
+def _target(target: Any) -> Any:
+    return os.fspath(target) if isinstance(target, str | os.PathLike) else target
+
+
+def _names(rules: str | Iterable[str]) -> tuple[str, ...]:
+    return (rules,) if isinstance(rules, str) else tuple(rules)
+
+
+def _lengths(contexts: Iterable[int]) -> tuple[int, ...]:
+    found = tuple(contexts)
+    wrong = [n for n in found if isinstance(n, bool) or not isinstance(n, int) or n < 1]
+    if wrong:
+        raise UsageError(f"contexts are lengths of at least 1 position, not {quoted(wrong[0])}")
+    return found
+
+
+def _severity(level: str | Severity) -> Severity:
+    if isinstance(level, Severity):
+        return level
+    try:
+        return Severity.parse(level)
+    except (KeyError, AttributeError):
+        raise UsageError(f"fail_on is {quoted(level)}, expected error, warning or info") from None
+
+
+def _refusal(report: SubjectReport, level: Severity) -> str:
+    found = [f for f in report.findings if f.status is Status.FAIL and f.severity >= level]
+    count = f"{len(found)} finding" + ("s" if len(found) > 1 else "")
+    lines = [f"unsafe rotary schedule in {quoted(report.subject.target)}: {count}"]
+    lines += [_line(f) for f in found[:MAX_LINES]]
+    if len(found) > MAX_LINES:
+        lines.append(f"  and {len(found) - MAX_LINES} more; ropeaudit.audit() reports all")
+    return "\n".join(lines)
+
+
+def _undecided(report: SubjectReport) -> str:
+    subject = report.subject
+    head = f"the rotary schedule of {quoted(subject.target)} could not be judged"
+    if subject.error is not None:
+        return f"{head}: {subject.error.message}"
+    open_ = [f for f in report.findings if f.status is Status.UNKNOWN]
+    if open_:
+        return "\n".join([head, *(_line(f) for f in open_[:MAX_LINES])])
+    why = "; ".join(dict.fromkeys(n.message for n in subject.notes)) or "no schedule was found"
+    return f"{head}: {quoted(why, MAX_MESSAGE)}"
+
+
+def _line(finding: Finding) -> str:
+    where = f" [{finding.schedule}]" if finding.schedule else ""
+    place = f" ({finding.location})" if finding.location else ""
+    text = quoted(finding.message, MAX_MESSAGE)
+    return f"  {finding.rule} {finding.name}{where}: {text}{place}"

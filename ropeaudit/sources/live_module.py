@@ -1,0 +1,278 @@
+"""A live ``torch.nn.Module``: the tables that it rotates with, and the config that it came from.
+
+Buffers are found by name wherever they hang: registered or plain attributes, one module for the
+whole model or one a layer, one buffer a layer type, below wrappers (DDP, FSDP, torch.compile, PEFT,
+DeepSpeed). One walk visits every module once and never a parameter, so that a check at start-up
+costs milliseconds. Torch itself is not imported: a module brings its tensors along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from ropeaudit.document import Document, escape
+from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.facts import InputFile, Json, Note, Reading, StoredTable
+from ropeaudit.sources import tensor_names as names
+from ropeaudit.sources._torch_tables import Collected, collect
+
+FORMAT = "module"
+FILE = "<module>"
+"""What stands for the file in places inside a live module."""
+
+MAX_CONFIG_DEPTH = 12
+
+_WRAPPED = ("module", "_orig_mod", "_fsdp_wrapped_module", "_forward_module", "base_model", "model")
+_PLAIN = (str, int, float, bool, type(None))
+_STATE = ("max_seq_len_cached", "original_max_seq_len")
+
+
+def read(model: Any) -> Reading:
+    """Tables, and the config if there is one, of ``model``.
+
+    ``files`` holds one entry with the bytes of the tables that were read. Tensors on the meta
+    device have no values and become notes. Raises InvalidValue when ``model`` is no module.
+    """
+    if not all(isinstance(getattr(model, a, None), dict) for a in ("_modules", "_buffers")):
+        raise InvalidValue(
+            f"cannot audit a value of type {quoted(type(model).__name__)}; expected a path, "
+            "an hf: id or a torch.nn.Module"
+        )
+    found = list(_tensors(model))
+    config = _config_of(model, found)
+    pointers = _pointers(config)
+    about = {name: _state(name, holder, pointers) for name, _, holder in found}
+    into = Collected()
+    collect(((name, tensor) for name, tensor, _ in found), FILE, into, about)
+    document = None if config is None else _document(config)
+    return Reading(
+        target=type(_innermost(model)).__name__,
+        format=FORMAT,
+        document=document,
+        tables=tuple(into.tables),
+        tensor_names=tuple(name for name, _, _ in found),
+        files=(InputFile(path=FILE, format=FORMAT, bytes_read=into.bytes_read),),
+        notes=(*into.notes, *_notes(into.tables, found, document)),
+    )
+
+
+def _tensors(model: Any) -> Iterator[tuple[str, Any, Any]]:
+    """``(dotted name, tensor, holding module)`` of everything whose name tells of rotation.
+
+    The hot path: an 80-layer model has a thousand modules, nearly all of them torch's own layers
+    without buffers, and those cost one set look-up each.
+    """
+    pending: list[tuple[str, Any]] = [("", model)]
+    seen: set[int] = set()
+    dull: dict[type, bool] = {}
+    while pending:
+        prefix, module = pending.pop()
+        if id(module) in seen:  # one rotary module shared by all layers is one module
+            continue
+        seen.add(id(module))
+        own = module.__dict__
+        kind = type(module)
+        if kind not in dull:
+            # torch's own layers hold no tables; a bare Module may be somebody's container.
+            dull[kind] = (
+                kind.__module__.startswith("torch.nn.modules") and kind.__name__ != "Module"
+            )
+        if own["_buffers"] or not dull[kind]:
+            for name, tensor in _own(own):
+                yield f"{prefix}{name}", tensor, module
+        if own["_modules"]:
+            children = [(f"{prefix}{k}.", m) for k, m in own["_modules"].items() if m is not None]
+            children.reverse()
+            pending += children
+
+
+def _own(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    leaf_role = names.leaf_role
+    for kind in ("_buffers", "_parameters"):
+        for name, tensor in attributes[kind].items():
+            if leaf_role(name) and tensor is not None:
+                yield name, tensor
+    for name, value in attributes.items():
+        if leaf_role(name) and hasattr(value, "data_ptr"):
+            yield name, value
+
+
+def _innermost(model: Any) -> Any:
+    """The model below training wrappers, for its class name."""
+    node = model
+    for _ in range(8):
+        kind = type(node).__name__
+        wrapper = kind in ("DataParallel", "OptimizedModule", "DeepSpeedEngine") or kind.startswith(
+            ("DistributedDataParallel", "FullyShardedDataParallel", "Peft", "LoraModel")
+        )
+        inner = next((node._modules[k] for k in _WRAPPED if node._modules.get(k)), None)
+        if not wrapper or inner is None:
+            return node
+        node = inner
+    return node
+
+
+def _config_of(model: Any, found: list[tuple[str, Any, Any]]) -> Any:
+    """The config nearest to the root; failing that, the one that the rotary modules share."""
+    node = model
+    for _ in range(8):
+        config = node.__dict__.get("config")
+        if _is_config(config):
+            return config
+        inner = next((node._modules[k] for k in _WRAPPED if node._modules.get(k)), None)
+        if inner is None:
+            break
+        node = inner
+    held = {id(c): c for _, _, m in found if _is_config(c := m.__dict__.get("config"))}
+    return next(iter(held.values())) if len(held) == 1 else None
+
+
+def _is_config(value: Any) -> bool:
+    if value is None or isinstance(value, _PLAIN):
+        return False
+    return (
+        isinstance(value, Mapping)
+        or (is_dataclass(value) and not isinstance(value, type))
+        or callable(getattr(value, "to_dict", None))
+        or hasattr(value, "__dict__")
+    )
+
+
+def _document(config: Any) -> Document:
+    if callable(getattr(config, "to_dict", None)):
+        data = config.to_dict()
+    elif isinstance(config, Mapping):
+        data = dict(config)
+    elif is_dataclass(config) and not isinstance(config, type):
+        data = asdict(config)
+    else:
+        data = {k: v for k, v in vars(config).items() if not k.startswith("_")}
+    plain = _json(data, 0)
+    return Document(FILE, plain if isinstance(plain, dict) else {})
+
+
+def _json(value: Any, depth: int) -> Json:
+    """``value`` as JSON would hold it; what JSON cannot hold becomes its text."""
+    if isinstance(value, _PLAIN):
+        return value
+    if depth > MAX_CONFIG_DEPTH:
+        return None
+    if isinstance(value, Mapping):
+        return {str(k): _json(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_json(v, depth + 1) for v in value]
+    if callable(getattr(value, "to_dict", None)):
+        return _json(value.to_dict(), depth + 1)
+    if callable(getattr(value, "tolist", None)):  # numpy scalars and arrays, tensors
+        return _json(value.tolist(), depth + 1)
+    return str(value)
+
+
+def _pointers(config: Any) -> dict[int, str]:
+    """JSON pointers of the parts of a nested config, by identity: text_config, vision_config …"""
+    found: dict[int, str] = {}
+    pending = [("", config)]
+    while pending:
+        pointer, node = pending.pop()
+        if node is None or id(node) in found or pointer.count("/") > 3:
+            continue
+        found[id(node)] = pointer
+        for key, value in getattr(node, "__dict__", {}).items():
+            if callable(getattr(value, "to_dict", None)):
+                pending.append((f"{pointer}/{escape(key)}", value))
+    return found
+
+
+def _state(name: str, holder: Any, pointers: Mapping[int, str]) -> dict[str, Json]:
+    """What the holding module says about the table ``name``."""
+    leaf = name.rpartition(".")[2]
+    own = holder.__dict__
+    state: dict[str, Json] = {"module": type(holder).__name__}
+    pointer = pointers.get(id(own.get("config")))
+    if pointer is not None:
+        state["config"] = pointer
+    rope_type = own.get("rope_type")
+    prefix = ""
+    if isinstance(rope_type, Mapping):
+        kind = next((k for k in rope_type if leaf.startswith(f"{k}_")), None)
+        prefix = "" if kind is None else f"{kind}_"
+        if kind is not None:
+            state["layer_type"] = kind
+        rope_type = rope_type.get(kind)
+    if isinstance(rope_type, str):
+        state["rope_type"] = rope_type
+    scaling = _number(own.get(f"{prefix}attention_scaling", own.get("attention_scaling")))
+    if scaling is not None:
+        state["attention_scaling"] = scaling
+    for key in _STATE:
+        length = _number(own.get(f"{prefix}{key}", own.get(key)))
+        if length is not None:
+            state[key] = int(length)
+    tensor = holder._buffers.get(leaf)
+    if tensor is None:
+        tensor = own.get(leaf)
+    if tensor is not None:
+        state["device"] = str(tensor.device)
+    return state
+
+
+def _number(value: Any) -> float | None:
+    """A number, also where a module keeps it as a tensor (lengths seen by dynamic scaling)."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value
+    if hasattr(value, "data_ptr") and not value.is_meta and value.numel() == 1:
+        number = value.item()
+        return number if isinstance(number, int | float) else None
+    return None
+
+
+def _notes(
+    tables: list[StoredTable], found: list[tuple[str, Any, Any]], document: Document | None
+) -> Iterator[Note]:
+    by_place = {t.location.tensor: t for t in tables}
+    for table in tables:
+        yield from _stale(table)
+        yield from _current_list(table, by_place)
+    if not found:
+        what = "its config alone is audited" if document else "and no config to derive one from"
+        yield Note(
+            "no_buffers" if document else "insufficient",
+            f"the module holds no rotary buffer, {what}",
+        )
+
+
+def _stale(table: StoredTable) -> Iterator[Note]:
+    """Dynamic scaling keeps the table of the longest sequence until a short one comes."""
+    seen, original = (table.state.get(k) for k in _STATE)
+    leaf = (table.location.tensor or "").rpartition(".")[2]
+    if "dynamic" not in str(table.state.get("rope_type")) or leaf.startswith("original_"):
+        return
+    if "_original_" not in leaf and seen and original and seen > original:
+        yield Note(
+            "stale_buffer",
+            f"{quoted(table.name)} was rebuilt for a sequence of {seen} positions (original "
+            f"length {original}) and is still the table of that sequence",
+        )
+
+
+def _current_list(table: StoredTable, by_place: Mapping[str | None, StoredTable]) -> Iterator[Note]:
+    """Longrope copies one of two tables into its buffer: which one the last sequence chose."""
+    name = table.location.tensor or ""
+    if table.state.get("rope_type") != "longrope" or not name.endswith("inv_freq"):
+        return
+    head = name.removesuffix("inv_freq")
+    if head.endswith(("original_", "long_", "short_")):
+        return
+    short, long = by_place.get(f"{head}original_inv_freq"), by_place.get(f"{head}long_inv_freq")
+    if short is None or short.values == table.values:
+        which = "short"
+    elif long is not None and long.values == table.values:
+        which = "long"
+    else:
+        return
+    if short is not None:
+        yield Note("current_list", f"{quoted(table.name)} holds the {which} list at present")
