@@ -1,0 +1,48 @@
+"""``ropeaudit explain``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ropeaudit.cli import _options as option
+
+EXAMPLES = """\b
+Examples:
+  ropeaudit explain RA101
+  ropeaudit explain duplicate-frequency --format json"""
+
+
+def command(
+    rule: Annotated[
+        str,
+        typer.Argument(
+            metavar="RULE",
+            help="A rule's id or name.",
+            autocompletion=option.complete_rule,
+            show_default=False,
+        ),
+    ],
+    format: option.Format = None,
+    output: option.Output = None,
+    rules: option.Rules = None,
+    offline: option.Offline = None,
+    color: option.Color = None,
+    no_config: option.NoConfig = False,
+) -> None:
+    """Explain a rule: what it checks, and why."""
+    from ropeaudit.cli import _output
+    from ropeaudit.explain import explain
+    from ropeaudit.report._rules import check_format, render_explanation
+
+    given = {"format": format, "color": color, "offline": offline}
+    settings = _output.settings(given, no_config=no_config)
+    files = _output.outputs(output)
+    for name in (settings.format, *(name for name, _ in files)):
+        check_format(name)
+    explanation = explain(rule, rules)
+    _output.write(
+        lambda name, view: render_explanation(name, explanation, view),
+        settings.format, files, color=settings.color,
+    )  # fmt: skip
