@@ -1,0 +1,101 @@
+"""A channel never turns, and the family does not say that it should not.
+
+What it checks
+    Channels whose frequency is exactly 0 in the format that the table is held in.
+
+Why it matters
+    A channel that never turns carries no position. Some families leave channels out on purpose
+    (Gemma 4: 192 of 256). Where the family does not, the value was lost: rounded away by a linear
+    quantiser or a narrow float, or the memory was never filled.
+
+Passes when
+    Every channel turns, except those that the family defines as zero.
+
+Fails when
+    Any other channel is 0.
+
+Exactness
+    Exact comparison; -0 counts as 0. Unknown for a bare table that ends in zeros after a geometric
+    head that fills a quarter, a half or three quarters of it, as the proportional law builds:
+    only the config can tell.
+
+Options
+    None.
+
+References
+    transformers ``modeling_rope_utils.py``, ``_compute_proportional_rope_parameters``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ropeaudit.checks._spectrum import (
+    NO_TABLE,
+    VECTORS,
+    Spectrum,
+    counted,
+    padded,
+    passed,
+    place,
+    skipped,
+    spectra,
+)
+from ropeaudit.checks.interface import Case
+from ropeaudit.findings import Outcome, Status
+
+SLUG = "zero-frequency"
+NEEDS = "schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    pass
+
+
+def run(case: Case, params: Params) -> Iterator[Outcome]:
+    none = True
+    for spectrum in spectra(case):
+        none = False
+        yield _judge(spectrum)
+    if none:
+        yield skipped(NO_TABLE)
+
+
+def _judge(spectrum: Spectrum) -> Outcome:
+    if 0.0 not in spectrum.values:
+        return passed(spectrum)
+    if spectrum.many_vectors:  # a vector may lie on an axis
+        return skipped(VECTORS, spectrum)
+    zeros = [k for k, v in enumerate(spectrum.values) if v == 0 and k not in spectrum.static]
+    if not zeros:
+        law = spectrum.law or spectrum.schedule
+        return passed(spectrum, f"zeros are by design of '{law.rope_type}'")
+    evidence = {
+        "channels": zeros,
+        "max_cluster": len(zeros),
+        "clusters": [zeros] if len(zeros) > 1 else [],
+        "dtype": spectrum.schedule.dtype,
+    }
+    if padded(spectrum):
+        return Outcome(
+            status=Status.UNKNOWN,
+            schedule=spectrum.schedule.name,
+            message=f"The last {len(zeros)} of {len(spectrum.values)} channels are 0: unrotated by "
+            "design (proportional), or lost. Only the model's config can tell.",
+            evidence=evidence,
+            location=place(spectrum.schedule),
+            fix="Audit the table together with its config.json.",
+        )
+    rounded = sum(1 for k in zeros if spectrum.schedule.inv_freq[k] != 0)
+    cause = f" ({rounded} of them only in {spectrum.schedule.dtype})" if rounded else ""
+    verb = "does" if len(zeros) == 1 else "do"
+    return Outcome(
+        status=Status.FAIL,
+        schedule=spectrum.schedule.name,
+        message=f"{len(zeros)} of {len(spectrum.values)} channels {verb} not turn "
+        f"({counted(zeros)}){cause}, and nothing says that they should not.",
+        evidence=evidence,
+        location=place(spectrum.schedule),
+    )
