@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from json.decoder import scanstring  # type: ignore[attr-defined]
@@ -19,6 +18,9 @@ from ropeaudit.facts import Json, Location
 
 MAX_INTEGER_DIGITS = 400
 """No field of a config needs more; larger integers cost quadratic time to print."""
+
+MAX_DEPTH = 100
+"""Levels of nesting; real configs have at most six."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(r"[^,\]}\s]+")
@@ -89,7 +91,7 @@ def parse(text: str, file: str) -> Document:
 def loads(text: str, file: str) -> Json:
     """Any JSON value, parsed as strictly; raises InvalidValue or TruncatedFile, naming ``file``."""
     try:
-        return json.loads(
+        data = json.loads(
             text.removeprefix("\ufeff"), object_pairs_hook=_unique, parse_int=_integer
         )
     except json.JSONDecodeError as error:
@@ -105,18 +107,42 @@ def loads(text: str, file: str) -> Json:
         ) from None
     except RecursionError:
         raise InvalidValue(
-            f"{quoted(file)} is nested deeper than any config ({sys.getrecursionlimit()} levels)"
+            f"{quoted(file)} is nested deeper than any config ({MAX_DEPTH} levels)"
         ) from None
     except InvalidValue as error:
         raise InvalidValue(f"{quoted(file)}: {error}", where=error.where) from None
+    if text.count("{") + text.count("[") > MAX_DEPTH and isinstance(data, dict | list):
+        _require_shallow(data, file)
+    return data
 
 
 def _below(pointer: str, value: Json) -> Iterator[str]:
-    yield pointer
-    if isinstance(value, dict | list):
-        steps = value.items() if isinstance(value, dict) else enumerate(value)
-        for step, inner in steps:
-            yield from _below(f"{pointer}/{escape(str(step))}", inner)
+    """``pointer`` and those of everything inside its value."""
+    pending = [(pointer, value)]
+    while pending:
+        at, node = pending.pop()
+        yield at
+        if isinstance(node, dict):
+            pending += ((f"{at}/{escape(k)}", v) for k, v in node.items())
+        elif isinstance(node, list):
+            pending += ((f"{at}/{i}", v) for i, v in enumerate(node))
+
+
+def _require_shallow(data: Json, file: str) -> None:
+    """Raises InvalidValue for nesting on which code that walks a config would run out of stack."""
+    level, depth = [data], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise InvalidValue(
+                f"{quoted(file)} is nested deeper than any config ({MAX_DEPTH} levels)"
+            )
+        level = [
+            v
+            for node in level
+            for v in (node.values() if isinstance(node, dict) else node)
+            if isinstance(v, dict | list)
+        ]
 
 
 def escape(key: str) -> str:
