@@ -33,7 +33,9 @@ def vision(file: Fields) -> list[Schedule]:
     file.facts.append(Fact("head_dim", head_dim, Origin.DERIVED))
     base = file.number(f"{place}/rope_theta", "rope_theta", 10_000.0)
     assert base is not None
-    table = tuple(geometric(base, head_dim))
+    ladder = geometric(base, head_dim)
+    table = (*ladder[::2], *ladder[1::2])
+    middle = len(table) // 2
     return [
         Schedule(
             component="vision",
@@ -42,7 +44,7 @@ def vision(file: Fields) -> list[Schedule]:
             head_dim=head_dim,
             rotary_dim=head_dim,
             pairing="interleaved",
-            axes=tuple(Axis("hw"[k % 2], (k, k)) for k in range(len(table))),
+            axes=(Axis("h", (0, middle - 1)), Axis("w", (middle, len(table) - 1))),
             inv_freq=table,
             unscaled=table,
             provenance=tuple(file.facts),
