@@ -63,12 +63,12 @@ def _indexed(path: Path, index: str) -> Weights:
     file = path / index
 
     def read() -> Reading:
-        shards, size = _shards(file)
+        weight_map, size = _weight_map(file)
+        shards = _shards(weight_map, file)
         own = InputFile(path=str(file), format="shard-index", bytes_read=size)
         if all(name.endswith(".safetensors") for name in shards):
-            return _safetensors([path / n for n in sorted(shards)], own).read()
-        telling = [n for n, keys in shards.items() if keys]
-        if not telling:
+            return _safetensors([path / n for n in shards], own).read()
+        if not any(map(tensor_names.interesting, weight_map)):
             return Reading(target=str(file), format="torch", files=(own,))
         from ropeaudit.sources import torch_file
 
@@ -77,8 +77,8 @@ def _indexed(path: Path, index: str) -> Weights:
     return Weights(True, "safetensors" if ".safetensors." in index else "torch", read)
 
 
-def _shards(file: Path) -> tuple[dict[str, bool], int]:
-    """Shard names with whether they hold a telling tensor; raises SourceError for missing ones."""
+def _weight_map(file: Path) -> tuple[dict[str, Any], int]:
+    """Tensor names and the shards that hold them, with the bytes read."""
     with RegularFile(file) as opened:
         opened.head(HEAD_BYTES)
         data = opened.all(MAX_HEADER_BYTES, "a shard index")
@@ -88,26 +88,28 @@ def _shards(file: Path) -> tuple[dict[str, bool], int]:
             f"{quoted(str(file))} has no weight_map, expected an object of tensor names and shards",
             where="/weight_map",
         )
-    shards: dict[str, bool] = {}
-    for name, shard in weight_map.items():
-        if shard not in shards if isinstance(shard, str) else True:
-            shards[_inside(shard, name, file)] = False
-        if not shards[shard] and tensor_names.interesting(name):
-            shards[shard] = True
-    _require_all(file, shards)
-    return shards, len(data)
+    return weight_map, len(data)
 
 
-def _inside(shard: Any, name: str, file: Path) -> str:
-    """``shard`` as a name inside the index's own folder; an index may not point elsewhere."""
-    parts = Path(shard).parts if isinstance(shard, str) else ()
-    if not parts or parts[0] == "/" or ".." in parts or "\0" in shard:
+def _shards(weight_map: dict[str, Any], file: Path) -> list[str]:
+    """Names of all shards, sorted; raises SourceError for missing ones and impossible names."""
+    values = weight_map.values()
+    names = set(values) if all(isinstance(v, str) for v in values) else None
+    if names is None or not all(map(_inside, names)):
+        tensor, shard = next(item for item in weight_map.items() if not _inside(item[1]))
         raise InvalidValue(
-            f"{quoted(str(file))} puts the tensor {quoted(name)} into {quoted(shard)}, "
+            f"{quoted(str(file))} puts the tensor {quoted(tensor)} into {quoted(shard)}, "
             "expected a file name inside the same folder",
             where="/weight_map",
         )
-    return str(shard)
+    _require_all(file, names)
+    return sorted(names)
+
+
+def _inside(shard: Any) -> bool:
+    """Whether ``shard`` is a name inside the index's own folder; an index may not lead out."""
+    parts = Path(shard).parts if isinstance(shard, str) else ()
+    return bool(parts) and parts[0] != "/" and ".." not in parts and "\0" not in shard
 
 
 def _require_all(file: Path, shards: Iterable[str]) -> None:
