@@ -22,6 +22,7 @@ from ropeaudit.errors import (
     quoted,
 )
 from ropeaudit.sources._files import RegularFile, failure
+from ropeaudit.sources._zip import require_modest
 from ropeaudit.sources.interface import HEAD_BYTES, MAX_HEADER_BYTES
 
 MIN_TORCH = (2, 6)
@@ -80,6 +81,8 @@ def _inspect(path: Path) -> tuple[int, bool]:
     with RegularFile(path) as file:
         head = file.head(HEAD_BYTES)
         size = file.size
+        if head.startswith(ZIP):
+            require_modest(file)
     if head[:2] in PICKLE:
         return size, False  # the old format is one stream
     if not head.startswith(ZIP):

@@ -7,7 +7,7 @@ the few numbers that matter, so that a cache of 131,072 rows costs two rows.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,13 @@ DTYPES = {
 }
 """Formats that a table may be held in, by torch's own name; a complex cache by its parts."""
 
+MAX_LEARNED = 1 << 20
+"""Values of a learned parameter that are read; the largest known has 49,152."""
+MAX_NOTES = 32
+"""One model says the same of every layer."""
+
+_CACHES = frozenset({names.COS, names.COS_SIN, names.CIS})
+
 STORED_ROLES = {
     names.INV_FREQ: "inv_freq",
     names.COS: "cos_sin_cache",
@@ -48,6 +55,11 @@ class Collected:
     seen: dict[tuple[Any, ...], tuple[float, ...]] = field(default_factory=dict)
     """Values by memory: per-layer modules often share one table, which is then read once."""
 
+    def note(self, name: str, what: str) -> None:
+        kind = "meta_tensor" if "meta device" in what else "unread_tensor"
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append(Note(kind, f"the tensor {quoted(name)} {what}"))
+
 
 def collect(
     tensors: Iterable[tuple[str, Tensor]],
@@ -62,87 +74,58 @@ def collect(
     """
     found = {name: tensor for name, tensor in tensors if names.interesting(name)}
     for name, tensor in found.items():
-        shape = tuple(int(n) for n in tensor.shape)
+        shape = tuple(tensor.shape)
         named = names.interesting(name) or ""
         # Some caches hold complex numbers as a last axis of two, which is no axis of the table.
         split = named == names.CIS and shape[-1:] == (2,) and len(shape) > 2
         role = names.readable(named, shape[:-1] if split else shape)
+        why = _unreadable(tensor)
         if role is None:
-            into.notes.append(
-                Note("not_a_table", f"the tensor {quoted(name)} has shape {list(shape)}, no table")
-            )
-            continue
-        if role == names.LEARNED:
-            into.tables.append(_table(name, tensor, (), shape, file, role, None, about))
-            continue
-        note = _unreadable(name, tensor)
-        if note is not None:
-            into.notes.append(note)
+            why = f"has shape {quoted(list(shape))}, which is no rotary table"
+        values: tuple[float, ...] = ()
+        scaling = None
+        if why is None and role in _CACHES:
+            rows = _rows(name, tensor, named, found, into)
+            angles = None if rows is None else names.angles(*rows)
+            if rows is None:
+                why = "has no partner, and cosines or sines alone give no angle"
+            elif angles is None:
+                why = "does not begin with position 0, so no angle can be taken"
+            else:
+                values, scaling = angles, rows[2][0]
+        elif why is None and (role != names.LEARNED or _is_spectrum(named, tensor)):
+            values = _values(tensor, into)
+        if why is not None:
+            into.note(name, why)
         elif role != names.SIN:
-            into.tables.extend(_read(name, tensor, role, found, file, into, about))
+            state = about[name] if about is not None else {}
+            stated = state.get("attention_scaling")
+            into.tables.append(
+                StoredTable(
+                    name=names.unwrapped(name),
+                    values=values,
+                    dtype=DTYPES[str(tensor.dtype)],
+                    shape=shape,
+                    location=Location(file=file, tensor=name),
+                    role=STORED_ROLES.get(role or "", role or ""),
+                    layer=names.layer_of(name),
+                    attention_scaling=scaling if stated is None else float(stated),
+                    state=state,
+                )
+            )
 
 
-def _read(
-    name: str,
-    tensor: Tensor,
-    role: str,
-    found: Mapping[str, Tensor],
-    file: str,
-    into: Collected,
-    about: Mapping[str, Mapping[str, Json]] | None,
-) -> Iterator[StoredTable]:
-    shape = tuple(int(n) for n in tensor.shape)
-    if role not in (names.COS, names.COS_SIN, names.CIS):
-        values = _values(tensor, into)
-        yield _table(name, tensor, values, shape, file, STORED_ROLES.get(role, role), None, about)
-        return
-    rows = _rows(name, tensor, role, found, into)
-    angles = None if rows is None else names.angles(*rows)
-    if rows is None or angles is None:
-        why = "has no sine partner" if rows is None else "does not start at position 0"
-        into.notes.append(Note("not_a_table", f"the cache {quoted(name)} {why}, so it is not read"))
-        return
-    yield _table(name, tensor, angles, shape, file, "cos_sin_cache", rows[2][0], about)
+def _is_spectrum(named: str, tensor: Tensor) -> bool:
+    """Whether a learned tensor holds frequencies; generators and other blocks are not evaluated."""
+    return named in (names.FREQS, names.INV_FREQ) and tensor.numel() <= MAX_LEARNED
 
 
-def _table(
-    name: str,
-    tensor: Tensor,
-    values: tuple[float, ...],
-    shape: tuple[int, ...],
-    file: str,
-    role: str,
-    scaling: float | None,
-    about: Mapping[str, Mapping[str, Json]] | None,
-) -> StoredTable:
-    state = (about or {}).get(name, {})
-    stated = state.get("attention_scaling")
-    return StoredTable(
-        name=names.unwrapped(name),
-        values=values,
-        dtype=DTYPES.get(str(tensor.dtype), str(tensor.dtype).removeprefix("torch.")),
-        shape=shape,
-        location=Location(file=file, tensor=name),
-        role=role,
-        layer=names.layer_of(name),
-        attention_scaling=scaling if stated is None else float(stated),
-        state=state,
-    )
-
-
-def _unreadable(name: str, tensor: Tensor) -> Note | None:
+def _unreadable(tensor: Tensor) -> str | None:
     if tensor.is_meta or type(tensor).__name__ == "FakeTensor":
-        return Note(
-            "meta_tensor",
-            f"{quoted(name)} is on the meta device and has no values yet; audit again once the "
-            "model is materialised",
-        )
-    if str(tensor.dtype) not in DTYPES:
-        return Note(
-            "not_a_float",
-            f"{quoted(name)} is stored as {quoted(str(tensor.dtype))}, which holds no frequencies "
-            "without its own scale; it is not read",
-        )
+        return "is on the meta device and has no values yet; audit again once it has memory"
+    dtype = str(tensor.dtype)
+    if dtype not in DTYPES:
+        return f"is stored as {dtype}, which holds no frequencies without its own scale"
     return None
 
 
@@ -178,7 +161,7 @@ def _rows(
         half = len(one) // 2
         return one[:half], one[half:], zero[:half], zero[half:]
     sine = found.get(names.partner(name) or "")
-    if sine is None or tuple(sine.shape) != tuple(tensor.shape) or _unreadable(name, sine):
+    if sine is None or tuple(sine.shape) != tuple(tensor.shape) or _unreadable(sine):
         return None
     return one, _row(sine, 1, into), zero, _row(sine, 0, into)
 

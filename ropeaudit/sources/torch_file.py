@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from ropeaudit.errors import InvalidValue, quoted
@@ -174,9 +174,11 @@ def _weight_map(path: Path) -> dict[str, str]:
         )
     for shard in set(found.values()):
         # An index is foreign text: it must not lead out of its folder.
-        if "/" in shard or "\\" in shard or shard in ("", ".", ".."):
+        parts = PurePath(shard.replace("\\", "/")).parts
+        if not parts or ".." in parts or parts[0] == "/" or "\0" in shard:
             raise InvalidValue(
-                f"{quoted(str(path))} names the shard {quoted(shard)}, expected a file beside it",
+                f"{quoted(str(path))} names the shard {quoted(shard)}, "
+                "expected a file inside its folder",
                 where="/weight_map",
             )
     return dict(found)
