@@ -1,0 +1,135 @@
+"""No base in the file: the engine takes its own default.
+
+**What it checks.** Whether a base (``rope_theta`` and its other spellings) stands in the input, and
+where it does not, whether the default can be what the weights were trained with.
+
+**Why it matters.** Most engines default to 10000 without a message. A model trained with 1e6 then
+turns up to a hundred times too fast and repeats itself after a few words.
+
+**Passes when.** The base is given; or the family's official files leave it out and its class
+default is right (Falcon, ESM); or the schedule does not turn with token positions.
+
+**Fails when.** The default contradicts what released models of the family use, or llama3 scaling
+(made for 500,000) stands on 10000, or the trained length is ``long_from`` or more: the rule's
+severity. A scaled model trained at ``doubtful_from`` or more is a warning. A short model that gets
+10000, and a class default other than 10000, are information: Llama 2 ships so.
+
+**Exactness.** The trained length is the original one where it is stated, else declared / factor for
+linear scaling and for scalings without original length, else the declared one.
+
+**Options.** ``long_from`` (16,384) and ``doubtful_from`` (8,192), in positions.
+
+**References.** Class defaults in ``transformers/models/*/configuration_*.py``; published configs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ropeaudit.checks._lengths import about, number, passed, skipped, text
+from ropeaudit.checks._practice import DEFAULT_IS_RIGHT, USUAL_BASE
+from ropeaudit.checks.interface import Case
+from ropeaudit.facts import Observation, Oddity
+from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.schedule.core import Schedule
+
+SLUG = "base-defaulted"
+NEEDS = "subject"
+COMMON_DEFAULT = 10_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    long_from: int = 16_384
+    doubtful_from: int = 8_192
+
+
+def run(case: Case, params: Params) -> Iterator[Outcome]:
+    """One outcome for each text schedule without a base of its own; bases have no unit."""
+    found = [o for o in case.subject.observations if o.kind is Oddity.BASE_DEFAULTED]
+    if not found:
+        built = case.subject.built()
+        yield passed() if built else skipped("no schedule is built from a config")
+    for observation in found:
+        yield from _judge(case, observation, params)
+
+
+def _judge(case: Case, observation: Observation, params: Params) -> Iterator[Outcome]:
+    named = [s for s in case.subject.built() if observation.schedule in (None, s.name)]
+    concerned: dict[str, Schedule] = {}
+    for schedule in text(named):
+        if number(schedule, "effective_rope_theta") is None or not concerned:
+            concerned.setdefault(f"{schedule.component}/{schedule.layer_type}", schedule)
+    if named and not concerned:
+        yield passed()  # vision towers leave their base to the class
+        return
+    schedules: list[Schedule | None] = [*concerned.values()] or [None]
+    for each in schedules:
+        yield _outcome(case, observation, each, params)
+
+
+def _outcome(
+    case: Case, observation: Observation, schedule: Schedule | None, params: Params
+) -> Outcome:
+    family = str(observation.evidence.get("model_type") or case.subject.model_type or "")
+    base = observation.evidence.get("rope_theta")
+    if not isinstance(base, int | float):
+        base = schedule.rope_theta if schedule else None
+    trained = _trained(schedule)
+    usual = USUAL_BASE.get(family)
+    severity, reason = _weigh(family, base, usual, schedule, trained, observation, params)
+    if severity is Severity.INFO and family in DEFAULT_IS_RIGHT and reason == "":
+        return passed(schedule)
+    at = "" if trained is None else f" for a model trained at {about(trained)} positions"
+    return Outcome(
+        status=Status.FAIL,
+        severity=None if severity is Severity.ERROR else severity,
+        schedule=schedule.name if schedule else observation.schedule,
+        message=f"No base is stated, so the default {about(base) if base else 'of the engine'} "
+        f"is used{at}{reason}.",
+        evidence={
+            "expected": usual,
+            "found": base,
+            "trained": trained,
+            "model_type": family or None,
+        },
+        location=observation.location,
+        fix=f"Write rope_theta as the weights were trained"
+        f"{f' (released {family} models: {about(usual)})' if usual else ''}.",
+    )
+
+
+def _trained(schedule: Schedule | None) -> float | None:
+    if schedule is None or schedule.context.trained is None:
+        return None
+    factor = number(schedule, "factor")
+    if schedule.context.assumed and factor and factor > 1 and schedule.rope_type != "dynamic":
+        return schedule.context.trained / factor
+    return float(schedule.context.trained)
+
+
+def _weigh(
+    family: str,
+    base: float | None,
+    usual: float | None,
+    schedule: Schedule | None,
+    trained: float | None,
+    observation: Observation,
+    params: Params,
+) -> tuple[Severity, str]:
+    """How grave the default is, and the reason as the end of a sentence."""
+    if usual is not None and base is not None and base != usual:
+        return Severity.ERROR, f"; released {family} models use {about(usual)}"
+    if base is not None and base != COMMON_DEFAULT:
+        return Severity.INFO, ", which is what the engine's code for this family takes"
+    if family in DEFAULT_IS_RIGHT:
+        return Severity.INFO, ""
+    if schedule is not None and schedule.rope_type == "llama3":
+        return Severity.ERROR, "; llama3 scaling was made for 500,000"
+    if trained is not None and trained >= params.long_from:
+        return Severity.ERROR, "; plain models of that length use 100,000 or more"
+    scaled = observation.evidence.get("scaled") is True
+    if scaled and trained is not None and trained >= params.doubtful_from:
+        return Severity.WARNING, "; 10000 is usual up to 4,096 positions"
+    return Severity.INFO, ""

@@ -1,0 +1,205 @@
+"""Keys that are not read, misspelt, or in conflict with each other.
+
+**What it checks.** What the reader noticed in the config: ``type`` and ``rope_type`` that differ;
+old and new schema, or top level and block, both present and different; position keys that the
+engine does not read; keys that look like known ones; a block without a type; a type that no engine
+knows; a list of layers without rotation that the model's code does not read; ramp bounds in the
+wrong order. It also looks at lists of rotated layers that leave most layers without rotation, and
+at GGUF's ``yarn_ext_factor``, a mix weight that must lie in 0..1.
+
+**Why it matters.** A key that is not read changes nothing, however much its author meant it to, and
+two keys that differ are read differently by different engines.
+
+**Passes when.** Nothing was noticed.
+
+**Fails when.** Something was. Severity follows the harm: two values of which only one can be meant,
+layers rotated that should not be, and a ramp that runs backwards have the rule's severity; a dead
+key that would change the table, an unknown type, an inverted list, and equal llama3 bounds are
+warnings; spellings that mean the same, neutral values, and dead keys that no table depends on are
+information.
+
+**Exactness.** The reader's evidence ``changes_table`` decides where it is given.
+
+**Options.** None.
+
+**References.** ``transformers/modeling_rope_utils.py`` (5.24); llama.cpp ``gguf-py/constants.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ropeaudit.checks._lengths import passed, skipped
+from ropeaudit.checks.interface import Case
+from ropeaudit.document import Document
+from ropeaudit.facts import Location, Observation, Oddity
+from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.schedule.core import Schedule
+
+SLUG = "ignored-key"
+NEEDS = "subject"
+NEUTRAL: Mapping[str, tuple[Any, ...]] = {
+    "factor": (1, 1.0),
+    "attention_factor": (1, 1.0),
+    "partial_rotary_factor": (1, 1.0),
+    "truncate": (True,),
+}
+"""Values with which a key says nothing, so that reading it would change nothing."""
+MEANINGFUL = frozenset(
+    {
+        "factor", "rope_theta", "rope_scaling", "rope_parameters", "rope_type", "attention_factor",
+        "truncate", "short_factor", "long_factor", "low_freq_factor", "high_freq_factor",
+        "partial_rotary_factor", "rotary_dim", "rotary_pct", "alpha", "rope_ratio",
+        "rope_local_base_freq", "rotary_emb_base", "rope_scaling_factor", "scaling_factor",
+        "rope_freq_base", "rope_freq_scale", "rope_base",
+    }
+)  # fmt: skip
+"""Keys that would change a table if they were read."""
+SAME = (frozenset({"longrope", "su"}), frozenset({"default", "mrope"}))
+"""Type names of one law."""
+ROTATED = ("no_rope_layers",)
+"""Lists with 1 for a layer that rotates, 0 for one that does not, whatever the name suggests."""
+LIST_READ = frozenset({"smollm3", "llama4", "llama4_text"})
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """No options."""
+
+
+def run(case: Case, params: Params) -> Iterator[Outcome]:
+    """One outcome for each thing noticed, or one that passes."""
+    subject = case.subject
+    found = [o for o in (_observed(case, x) for x in subject.observations) if o is not None]
+    found.extend(_inverted_list(case))
+    found.extend(_mix_weight(case))
+    yield from found
+    if not found:
+        reading = subject.reading
+        plain = reading is not None and reading.document is None and reading.metadata is None
+        yield skipped("there is no config whose keys could be read") if plain else passed()
+
+
+def _observed(case: Case, o: Observation) -> Outcome | None:
+    severity: Severity | None
+    match o.kind:
+        case Oddity.TYPE_CONFLICT:
+            severity = _type_conflict(o)
+        case Oddity.SCHEMA_CONFLICT | Oddity.PER_LAYER_IGNORED:
+            severity = None
+        case Oddity.KEY_IGNORED | Oddity.KEY_MISSPELT:
+            severity = _dead_key(o)
+        case Oddity.TYPE_MISSING | Oddity.TYPE_UNKNOWN:
+            severity = Severity.WARNING
+        case Oddity.BETA_ORDER:
+            severity = _bounds(case, o)
+        case _:
+            return None
+    if o.evidence.get("changes_table") is False:
+        severity = Severity.INFO
+    return Outcome(
+        status=Status.FAIL,
+        severity=severity,
+        schedule=o.schedule,
+        message=o.message,
+        evidence=dict(o.evidence),
+        location=o.location,
+        fix=_FIXES.get(o.kind),
+    )
+
+
+_FIXES = {
+    Oddity.TYPE_CONFLICT: "Keep rope_type and drop type.",
+    Oddity.SCHEMA_CONFLICT: "Write one value, in every spelling that is kept.",
+    Oddity.KEY_IGNORED: "Move the key to where it is read, or remove it.",
+    Oddity.KEY_MISSPELT: "Correct the spelling.",
+    Oddity.TYPE_MISSING: "Add rope_type to the block.",
+    Oddity.TYPE_UNKNOWN: "Use a type that the engine knows; the schedule cannot be derived.",
+    Oddity.PER_LAYER_IGNORED: "Use the model_type whose code reads the list.",
+    Oddity.BETA_ORDER: "Swap the two bounds.",
+}
+
+
+def _type_conflict(o: Observation) -> Severity | None:
+    names = {str(o.evidence.get(k)) for k in ("type", "rope_type") if o.evidence.get(k)}
+    same = any(names <= group for group in SAME)
+    return Severity.INFO if same and names else None
+
+
+def _dead_key(o: Observation) -> Severity:
+    """A dead key is as grave as what it would do, and that is at most a lost intention."""
+    if o.evidence.get("changes_table") is True:
+        return Severity.WARNING
+    pointer = o.location.pointer or o.location.key if o.location else None
+    key = str(o.evidence.get("key") or pointer or "").rsplit("/", 1)[-1].rsplit(".", 1)[-1]
+    meant = str(o.evidence.get("meant") or key).rsplit("/", 1)[-1]
+    if "value" in o.evidence and o.evidence["value"] in NEUTRAL.get(meant, ()):
+        return Severity.INFO
+    misspelt = o.kind is Oddity.KEY_MISSPELT
+    return Severity.WARNING if misspelt or meant in MEANINGFUL else Severity.INFO
+
+
+def _bounds(case: Case, o: Observation) -> Severity | None:
+    """Equal llama3 bounds leave the blend empty, which works; reversed ones do not."""
+    low, high = (_value(case, o, k) for k in ("low_freq_factor", "high_freq_factor"))
+    return Severity.WARNING if low is not None and low == high else None
+
+
+def _value(case: Case, o: Observation, key: str) -> Any:
+    if key in o.evidence:
+        return o.evidence[key]
+    schedules = [s for s in case.subject.schedules if o.schedule in (None, s.name)]
+    return next((s.parameters[key] for s in schedules if key in s.parameters), None)
+
+
+def _inverted_list(case: Case) -> Iterator[Outcome]:
+    reading = case.subject.reading
+    document = reading.document if reading else None
+    if not isinstance(document, Document):
+        return
+    for prefix, data in (("", document.data), ("/text_config", document.data.get("text_config"))):
+        if not isinstance(data, Mapping):
+            continue
+        for key in ROTATED:
+            flags = data.get(key)
+            if not isinstance(flags, list) or str(data.get("model_type")) not in LIST_READ:
+                continue
+            without = sum(1 for f in flags if f == 0)
+            if len(flags) >= 4 and without > len(flags) / 2:
+                yield Outcome(
+                    status=Status.FAIL,
+                    severity=Severity.WARNING,
+                    schedule=next((s.name for s in case.subject.built() if s.is_text), None),
+                    message=f"{without} of {len(flags)} layers are without rotation; released "
+                    f"models rotate three of four. In {key} 1 means rotated, so the list looks "
+                    "inverted.",
+                    evidence={"without_rotation": without, "layers": len(flags)},
+                    location=Location(file=document.file, pointer=f"{prefix}/{key}"),
+                    fix="Write 1 for each layer that rotates and 0 for each that does not.",
+                )
+
+
+def _mix_weight(case: Case) -> Iterator[Outcome]:
+    reading = case.subject.reading
+    for key, value in ((reading.metadata if reading else None) or {}).items():
+        if not key.endswith("rope.scaling.yarn_ext_factor"):
+            continue
+        if isinstance(value, int | float) and not 0 <= value <= 1 and value != -1:
+            text = [s for s in case.subject.schedules if s.is_text]
+            yield Outcome(
+                status=Status.FAIL,
+                schedule=_first_name(text),
+                message=f"yarn_ext_factor is {value:.6g}, but it is the weight of the ramp and "
+                "lies between 0 and 1; a scaling factor was probably written there.",
+                evidence={"expected": 1.0, "found": value},
+                location=Location(file=reading.files[0].path, key=key)
+                if reading and reading.files
+                else None,
+                fix="Write 1.0, or leave the key out.",
+            )
+
+
+def _first_name(schedules: list[Schedule]) -> str | None:
+    return schedules[0].name if schedules else None
