@@ -144,8 +144,12 @@ class Ink:
         if not self.view.color:
             self.lines.append("".join(p if isinstance(p, str) else p[0] for p in parts).rstrip())
             return
-        painted = [p if isinstance(p, str) else self.paint(*p) for p in parts]
-        self.lines.append("".join(painted).rstrip())
+        pairs = [(p, None) if isinstance(p, str) else p for p in parts]
+        while pairs and not pairs[-1][0].rstrip():
+            pairs.pop()
+        if pairs:  # blanks at the end go also when they are inside escape codes
+            pairs[-1] = pairs[-1][0].rstrip(), pairs[-1][1]
+        self.lines.append("".join(self.paint(*pair) for pair in pairs))
 
     def paragraph(
         self, text: str, *, indent: int, label: str = "", style: str | None = None
