@@ -22,6 +22,9 @@ MAX_INTEGER_DIGITS = 400
 MAX_DEPTH = 100
 """Levels of nesting; real configs have at most six."""
 
+_KINDS = {"list": "list", "str": "string", "bool": "boolean", "NoneType": "null"}
+_CUT = re.compile(r"|t|tr|tru|f|fa|fal|fals|n|nu|nul|-|[.eE][+-]?")
+"""What is left of a value at which a file was cut off."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(r"[^,\]}\s]+")
 
@@ -82,9 +85,8 @@ def parse(text: str, file: str) -> Document:
     """Parse a JSON object; raises InvalidValue or TruncatedFile with line and column."""
     data = loads(text, file)
     if not isinstance(data, dict):
-        raise InvalidValue(
-            f"{quoted(file)} holds a JSON {type(data).__name__}, expected an object of settings"
-        )
+        kind = _KINDS.get(type(data).__name__, "number")
+        raise InvalidValue(f"{quoted(file)} holds a JSON {kind}, expected an object of settings")
     return Document(file, data, text)
 
 
@@ -97,7 +99,8 @@ def loads(text: str, file: str) -> Json:
     except json.JSONDecodeError as error:
         if not text.strip():
             raise TruncatedFile(f"{quoted(file)} is empty, expected a JSON object") from None
-        ended = error.pos >= len(text.rstrip())
+        rest = text[error.pos :].strip()
+        ended = error.msg.startswith("Unterminated") or _CUT.fullmatch(rest) is not None
         kind = TruncatedFile if ended else InvalidValue
         what = "ends in the middle of its JSON" if ended else f"is not valid JSON: {error.msg}"
         raise kind(

@@ -137,6 +137,18 @@ class RegularFile:
         self.close()
 
 
+class Memory:
+    """Bytes that are read like a file."""
+
+    __slots__ = ("_data", "path", "size")
+
+    def __init__(self, data: bytes, path: Path | str) -> None:
+        self._data, self.path, self.size = data, path, len(data)
+
+    def read(self, offset: int, count: int) -> bytes:
+        return self._data[offset : offset + count]
+
+
 def refuse_pointer(head: bytes, path: object) -> None:
     """Raises LfsPointer when ``head`` is a pointer that Git LFS or git-annex left."""
     if head.startswith(_LFS):

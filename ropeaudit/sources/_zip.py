@@ -9,13 +9,13 @@ from __future__ import annotations
 import struct
 
 from ropeaudit.errors import InvalidValue, TruncatedFile, quoted
-from ropeaudit.sources._files import RegularFile
+from ropeaudit.sources._files import Memory, RegularFile
 
 MAX_DIRECTORY = 32 * 1024 * 1024
 _TAIL = 65_535 + 22 + 20
 
 
-def require_modest(file: RegularFile) -> None:
+def require_modest(file: RegularFile | Memory) -> None:
     """Raises TruncatedFile for an archive without a directory, InvalidValue for one too large."""
     start = max(0, file.size - _TAIL)
     tail = file.read(start, file.size - start)

@@ -13,22 +13,21 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from ropeaudit.errors import SourceError, TruncatedFile, UnrecognisedFormat, quoted
+from ropeaudit.errors import InvalidValue, SourceError, TruncatedFile, UnrecognisedFormat, quoted
 from ropeaudit.facts import Reading
 from ropeaudit.sources._files import RegularFile, refuse_pointer, status
 from ropeaudit.sources._json import opening_bracket
 from ropeaudit.sources.interface import HEAD_BYTES, MAX_CONFIG_BYTES, MAX_TABLE_BYTES, Source
 
 _HELPERS = frozenset({"interface", "opening", "overrides", "tensor_names"})
-_HINTS = (
-    (b"<", "it looks like a web page, so the download may have saved an error page"),
+_OTHERS = (
+    (b"<", "it looks like a web page, perhaps a download's error page; download it again"),
     (b"\x1f\x8b", "it is gzip-compressed; unpack it first"),
     (b"\x89HDF", "it is HDF5, which holds no rotary tables that are known"),
     (b"%YAML", "it is YAML; convert it to JSON"),
     (b"\x28\xb5\x2f\xfd", "it is zstd-compressed; unpack it first"),
     (b"BZh", "it is bzip2-compressed; unpack it first"),
     (b"\xfd7zXZ", "it is xz-compressed; unpack it first"),
-    (b"{", "it begins like JSON"),
 )
 EXPECTED = (
     "expected config.json, params.json, safetensors, GGUF, a PyTorch checkpoint "
@@ -106,11 +105,23 @@ def _file(path: Path, target: str) -> Reading:
                 rest = file.all(MAX_CONFIG_BYTES, "a config")[len(head) :]
             return _json(bracket, head + rest, target=target, path=path)
     source = claimant(head, path)
+    if source is None or not source.sniff(head, path):
+        _refuse_other(head, path, source)
     if source is None:
-        hint = next((text for mark, text in _HINTS if head.startswith(mark)), None)
-        why = hint or f"it begins with bytes {head[:8].hex(' ')}"
-        raise UnrecognisedFormat(f"{quoted(target)} is in no known format ({why}); {EXPECTED}")
+        raise UnrecognisedFormat(
+            f"{quoted(target)} is in no known format (it begins with bytes {head[:8].hex(' ')}); "
+            f"{EXPECTED}"
+        )
     return source.read(path, target=target)
+
+
+def _refuse_other(head: bytes, path: Path, named: Source | None) -> None:
+    """Raises for content that plainly is something else, whatever the suffix says."""
+    other = next((text for mark, text in _OTHERS if head.lstrip().startswith(mark)), None)
+    if other is not None and named is not None:
+        raise InvalidValue(f"{quoted(str(path))} is no {named.FORMAT} file: {other}")
+    if other is not None:
+        raise UnrecognisedFormat(f"{quoted(str(path))} is in no known format: {other}")
 
 
 def _json(bracket: str, data: bytes, *, target: str, path: Path | None) -> Reading:

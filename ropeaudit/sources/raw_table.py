@@ -15,9 +15,10 @@ from ropeaudit.document import Document, escape, loads
 from ropeaudit.errors import InvalidValue, UnrecognisedFormat, quoted
 from ropeaudit.facts import InputFile, Json, Location, Note, Reading, StoredTable
 from ropeaudit.sources import _npy
-from ropeaudit.sources._files import RegularFile, refuse_pointer
+from ropeaudit.sources._files import Memory, RegularFile, refuse_pointer
 from ropeaudit.sources._json import opening_bracket, text_of
 from ropeaudit.sources._numbers import looks_numeric, numbers_of
+from ropeaudit.sources._zip import require_modest
 from ropeaudit.sources.interface import HEAD_BYTES, MAX_TABLE_BYTES
 
 FORMAT = "raw"
@@ -166,6 +167,7 @@ def _single(values: Sequence[float]) -> bool:
 
 
 def _archive(data: bytes, file: str) -> Iterable[_npy.Array]:
+    require_modest(Memory(data, file))
     arrays = list(_npy.read_npz(data, file, MAX_VALUES))
     if not arrays:
         raise InvalidValue(f"{quoted(file)} is an archive without arrays (*.npy)")

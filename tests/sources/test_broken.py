@@ -1,0 +1,40 @@
+"""Every broken input is refused in one clear sentence, under the right name."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ropeaudit.errors import SourceError
+from ropeaudit.sources.opening import open_target
+
+BROKEN = Path(__file__).parents[2] / "fixtures" / "broken"
+EXPECTED: dict[str, dict[str, Any]] = json.loads((BROKEN / "expected.json").read_text())
+
+
+def test_every_broken_file_is_expected() -> None:
+    assert {p.name for p in BROKEN.iterdir()} - {"expected.json"} == EXPECTED.keys()
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_one_clear_sentence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(BROKEN)
+    with pytest.raises(SourceError) as caught:
+        open_target(name)
+    message = str(caught.value)
+    assert caught.value.kind == EXPECTED[name]["kind"], message
+    for words in EXPECTED[name]["words"]:
+        assert words in message
+    assert name in message
+    assert_readable(message)
+
+
+def assert_readable(message: str) -> None:
+    """One line, printable, short, and no bare exception text."""
+    assert message.isprintable()
+    assert len(message) < 600
+    assert not re.search(r"Errno|Traceback|object at 0x|<class", message)
