@@ -1,0 +1,55 @@
+"""What a folder on the command line stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ropeaudit.cli._targets import expand
+from ropeaudit.errors import UsageError
+
+
+def _tree(root: Path, *files: str) -> str:
+    for name in files:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    return str(root)
+
+
+def _names(root: Path, found: list[str]) -> list[str]:
+    return [Path(f).relative_to(root).as_posix() for f in found]
+
+
+def test_a_model_folder_is_one_target(tmp_path: Path) -> None:
+    folder = _tree(tmp_path, "config.json", "tokenizer.json", "sub/config.json", "x.safetensors")
+    assert expand([folder]) == [folder]
+
+
+def test_a_folder_of_models_and_configs_is_many(tmp_path: Path) -> None:
+    folder = _tree(
+        tmp_path, "b/config.json", "a.json", "b/deep/config.json", "c/w.gguf", "tokenizer.json",
+        "d/x.json", "d/notes.txt",
+    )  # fmt: skip
+    assert _names(tmp_path, expand([folder])) == ["a.json", "b", "c", "d/x.json"]
+
+
+def test_hub_cache_layout(tmp_path: Path) -> None:
+    folder = _tree(tmp_path, "models--o--n/snapshots/abc/config.json", "models--o--n/refs/main")
+    assert _names(tmp_path, expand([folder])) == ["models--o--n/snapshots/abc"]
+
+
+def test_an_empty_folder_and_a_missing_path_stay(tmp_path: Path) -> None:
+    assert expand([str(tmp_path), "nowhere", "-"]) == [str(tmp_path), "nowhere", "-"]
+
+
+def test_a_loop_of_links_ends(tmp_path: Path) -> None:
+    _tree(tmp_path, "a/x.json")
+    (tmp_path / "a" / "again").symlink_to(tmp_path)
+    assert _names(tmp_path, expand([str(tmp_path)])) == ["a/x.json"]
+
+
+def test_nothing_named_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="no target"):
+        expand([])
