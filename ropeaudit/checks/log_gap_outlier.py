@@ -99,15 +99,16 @@ def _judge(spectrum: Spectrum, params: Params) -> Outcome:
         summary = summarise(gaps)
         if summary is None:
             continue
-        found = _outside(gaps, members, summary, params)
-        outliers.extend(found)
-        doubtful = doubtful or len(gaps) == 2
+        if len(gaps) == 2:
+            doubtful = True
+        else:
+            outliers.extend(_outside(gaps, members, summary, params))
     if len(everything) < 2 and spectrum.finite:
         return skipped("fewer than three different frequencies have no gaps to compare", spectrum)
     whole = summarise(everything)
     evidence = {"log_gaps": whole.as_dict()} if whole else {}
-    explained = _explained(spectrum) if outliers else None
-    if outliers and doubtful and len(everything) == 2 and not explained:
+    explained = _explained(spectrum) if outliers or doubtful else None
+    if doubtful and not outliers and not explained:
         return Outcome(
             status=Status.UNKNOWN,
             schedule=spectrum.schedule.name,
