@@ -93,6 +93,8 @@ class Oddity(StrEnum):
     """yarn with beta_fast < beta_slow, or llama3 with high_freq_factor <= low_freq_factor."""
     GENERIC_READING = "generic_reading"
     """Unknown model type: read by the common rules, pairing and defaults assumed."""
+    OUT_OF_RANGE = "out_of_range"
+    """A parameter outside what its formula allows; ``evidence``: key, value, expected, read."""
     MODEL_SPECIFIC = "model_specific"
     """Known to be computed by code that is not in the file (remote code, hard-coded tables)."""
 
@@ -147,7 +149,8 @@ class Reading:
 
     ``format`` is one of hf-config, params-json, safetensors, gguf, torch, raw, hub, module.
     ``document`` is the config (``sources.document.Document``), ``metadata`` the GGUF key-value
-    pairs that were kept, ``tables`` the small tensors. Exactly what is absent is None or empty.
+    pairs that were kept, ``tables`` the small tensors. ``overridden`` names the metadata keys whose
+    values came from the command line. Exactly what is absent is None or empty.
     """
 
     target: str
@@ -158,3 +161,4 @@ class Reading:
     tensor_names: tuple[str, ...] = ()
     files: tuple[InputFile, ...] = ()
     notes: tuple[Note, ...] = ()
+    overridden: frozenset[str] = frozenset()

@@ -1,0 +1,109 @@
+"""The table of ``ggml_rope_ext``: closed form, and how far the engine's own steps stray from it.
+
+    theta_k = base ** (-2k/n) / factor_k
+    table_k = theta_k * scale * (1 - m_k) + theta_k * m_k,   m_k = ext * (1 - ramp_k)
+
+with ``scale`` = 1 / scaling factor and the YaRN ramp between two whole channels
+(``ggml_rope_yarn_corr_dims`` in ``ggml/src/ggml.c``, ``rope_yarn`` in ``ggml-cpu/ops.cpp``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.schedule.families.interface import check_width
+from ropeaudit.schedule.families.yarn import ramp_ends
+from ropeaudit.schedule.float32 import Table, f32, f32s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotation:
+    """The parameters of one ``ggml_rope_ext`` call.
+
+    ``factor`` divides frequencies (1 / freq_scale); ``ext`` mixes the YaRN ramp in; ``ramp`` are
+    the channels where it starts and ends; ``divisors`` are the factor tensor's values.
+    """
+
+    base: float
+    dim: int
+    factor: float = 1.0
+    ext: float = 0.0
+    ramp: tuple[float, float] = (0.0, 0.0)
+    divisors: Table | None = None
+
+
+def corr_dims(
+    dim: int, base: float, original: float, beta_fast: float, beta_slow: float
+) -> tuple[float, float]:
+    """Channels where the ramp starts and ends; raises InvalidValue where logarithms end."""
+    if base == 1 or not (original > 0 and beta_fast > 0 and beta_slow > 0):
+        raise InvalidValue(
+            "the YaRN ramp needs a base other than 1 and an original length, yarn_beta_fast and "
+            "yarn_beta_slow above 0",
+            where="rope.scaling",
+        )
+    return ramp_ends(dim, base, original, beta_fast, beta_slow, truncate=True)
+
+
+def check(base: float, dim: int) -> None:
+    """Raises InvalidValue unless ggml can rotate ``dim`` channels with ``base``."""
+    check_width(dim)
+    if dim % 2:
+        raise InvalidValue(
+            f"the rotary width is {dim}, expected an even number", where="rope.dimension_count"
+        )
+    if not 0 < f32(base) < math.inf:
+        raise InvalidValue(
+            f"the rotary base is {quoted(base)}, expected a positive number that float32 holds",
+            where="rope.freq_base",
+        )
+
+
+def closed_form(rotation: Rotation) -> Table:
+    """The table, radians per position, shape (dim/2,): float64 arithmetic, rounded once."""
+    r = rotation
+    check(r.base, r.dim)
+    divisors = r.divisors or (1.0,) * (r.dim // 2)
+    table = []
+    for k in range(r.dim // 2):
+        theta = _quotient(r.base ** (-2 * k / r.dim), divisors[k])
+        mix = r.ext * (1 - _rise(k, *r.ramp)) if r.ext else 0.0
+        table.append(theta / r.factor * (1 - mix) + theta * mix)
+    return tuple(f32s(table))
+
+
+def stray(rotation: Rotation) -> float:
+    """Largest relative distance of the engine's float32 steps, at position 1, from the table."""
+    r = rotation
+    step = f32(f32(r.base) ** f32(-2.0 / r.dim))
+    scale, ext = f32(1.0 / r.factor), f32(r.ext)
+    divisors = r.divisors or (1.0,) * (r.dim // 2)
+    theta, worst = 1.0, 0.0
+    for k, exact in enumerate(closed_form(r)):
+        extrapolated = f32(_quotient(theta, divisors[k]))
+        value = interpolated = f32(scale * extrapolated)
+        if r.ext:
+            mix = f32(f32(1 - f32(_rise(k, *r.ramp))) * ext)
+            value = f32(f32(interpolated * f32(1 - mix)) + f32(extrapolated * mix))
+        if 0 < abs(exact) < math.inf:
+            worst = max(worst, abs(value - exact) / abs(exact))
+        theta = f32(theta * step)
+    return worst
+
+
+def _quotient(theta: float, divisor: float) -> float:
+    """As C divides: by zero is infinite, and NaN stays NaN."""
+    if divisor:
+        return theta / divisor
+    return math.copysign(math.inf, divisor) if divisor == divisor else math.nan
+
+
+def _rise(k: int, low: float, high: float) -> float:
+    return min(1.0, max(0.0, (k - low) / max(0.001, high - low)))
+
+
+def mscale(factor: float, weight: float = 1.0) -> float:
+    """``0.1 * weight * ln(factor) + 1``, and 1 up to a factor of 1 (``llama-context.cpp``)."""
+    return 1.0 if factor <= 1 else 0.1 * weight * math.log(factor) + 1.0
