@@ -1,0 +1,137 @@
+"""Image and video transformers of diffusers: independent ladders, one a coordinate.
+
+Their configs have no ``model_type`` and no common schema; what they share is a list of widths, one
+an axis, or one width for all. The table is the ladders one after another, so equal frequencies on
+different axes are by design. Sources: diffusers ``models/transformers/transformer_flux.py``,
+``transformer_hunyuan_video.py``, ``transformer_qwenimage.py``, ``transformer_minimax_h3.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ropeaudit.document import Document
+from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.facts import Fact, Json, Observation, Oddity, Origin
+from ropeaudit.readers.interface import Resolution
+from ropeaudit.schedule.core import Axis, Context, Schedule
+from ropeaudit.schedule.families.interface import MAX_CHANNELS, geometric
+
+WIDTH_LISTS = ("axes_dims_rope", "axes_dim_rope", "rope_axes_dim", "axes_dims", "axes_dim")
+SHARED_WIDTH = "rope_freq_dim"
+"""Channels of one ladder that three axes share (MiniMax-H3)."""
+BASES = ("rope_theta", "theta")
+DEFAULT_BASE = 10_000.0
+NAMES = {1: ("t",), 2: ("h", "w"), 3: ("t", "h", "w"), 4: ("t", "h", "w", "l")}
+
+
+def claims(data: Mapping[str, Json]) -> bool:
+    """Whether ``data`` is such a config: no model type, and widths of axes."""
+    return data.get("model_type") is None and (
+        any(isinstance(data.get(k), list) for k in WIDTH_LISTS)
+        or ("_class_name" in data and data.get(SHARED_WIDTH) is not None)
+    )
+
+
+def read(document: Document) -> Resolution:
+    """One schedule of component ``transformer``; raises InvalidValue for widths that are none."""
+    data = document.data
+    key = next((k for k in WIDTH_LISTS if isinstance(data.get(k), list)), SHARED_WIDTH)
+    facts, observations = [_stated(document, "axes", key)], []
+    base = DEFAULT_BASE
+    stated = next((k for k in BASES if data.get(k) is not None), None)
+    if stated is not None:
+        base = _number(data[stated], f"/{stated}")
+        facts.append(_stated(document, "rope_theta", stated))
+    else:
+        facts.append(Fact("rope_theta", base, Origin.DEFAULT))
+    observations.append(_specific(document, key, stated))
+    if key == SHARED_WIDTH:
+        channels = _width(data[key], f"/{key}", even=False)
+        table = tuple(geometric(base, 2 * channels))
+        axes = tuple(Axis(a, (0, channels - 1)) for a in NAMES[3])
+        rotary, pairing = 6 * channels, "half"
+    else:
+        table, axes = _ladders(data[key], key, base)
+        rotary, pairing = 2 * len(table), "interleaved"
+    head = data.get("attention_head_dim")
+    head_dim = head if type(head) is int else None
+    schedule = Schedule(
+        component="transformer",
+        rope_type="default",
+        rope_theta=base,
+        head_dim=head_dim,
+        rotary_dim=rotary,
+        pairing=pairing,
+        axes=axes,
+        inv_freq=table,
+        unscaled=table,
+        context=Context(),
+        provenance=tuple(facts),
+    )
+    if head_dim is not None and rotary > head_dim:
+        observations.append(_too_wide(document, key, rotary, head_dim))
+    name = data.get("_class_name")
+    return Resolution(
+        model_type=name if isinstance(name, str) else None,
+        schedules=(schedule,),
+        observations=tuple(observations),
+    )
+
+
+def _ladders(widths: Json, key: str, base: float) -> tuple[tuple[float, ...], tuple[Axis, ...]]:
+    if not 1 <= len(widths) <= 16:
+        raise InvalidValue(f"/{key} has {len(widths)} axes, expected 1 to 16", where=f"/{key}")
+    names = NAMES.get(len(widths), tuple(str(i) for i in range(len(widths))))
+    table: list[float] = []
+    axes: list[Axis] = []
+    for i, (name, value) in enumerate(zip(names, widths, strict=True)):
+        ladder = geometric(base, _width(value, f"/{key}/{i}", even=True))
+        axes.append(Axis(name, (len(table), len(table) + len(ladder) - 1)))
+        table.extend(ladder)
+    return tuple(table), tuple(axes)
+
+
+def _width(value: Json, pointer: str, *, even: bool) -> int:
+    if type(value) is not int or not 1 <= value <= MAX_CHANNELS or (even and value % 2):
+        kind = "an even" if even else "a"
+        raise InvalidValue(
+            f"{pointer} is {quoted(value)}, expected {kind} whole number up to {MAX_CHANNELS}",
+            where=pointer,
+        )
+    return value
+
+
+def _number(value: Json, pointer: str) -> float:
+    if type(value) not in (int, float) or not 0 < value < 1e300:
+        raise InvalidValue(
+            f"{pointer} is {quoted(value)}, expected a positive number", where=pointer
+        )
+    return float(value)
+
+
+def _stated(document: Document, field: str, key: str) -> Fact:
+    pointer = f"/{key}"
+    origin = Origin.OVERRIDE if pointer in document.overridden else Origin.FILE
+    return Fact(field, document.data[key], origin, document.location(pointer))
+
+
+def _specific(document: Document, key: str, stated: str | None) -> Observation:
+    built_in = "" if stated else " and the base 10000"
+    return Observation(
+        kind=Oddity.MODEL_SPECIFIC,
+        message=f"an image or video transformer: what the axes stand for{built_in} comes from its "
+        "code, not from the file",
+        location=document.location(f"/{key}"),
+        schedule="transformer",
+    )
+
+
+def _too_wide(document: Document, key: str, rotary: int, head_dim: int) -> Observation:
+    return Observation(
+        kind=Oddity.LENGTH_MISMATCH,
+        message=f"the axes take {rotary} channels, more than a head of {head_dim} has",
+        location=document.location(f"/{key}"),
+        schedule="transformer",
+        evidence={"field": key, "expected": head_dim, "found": rotary},
+    )
