@@ -1,0 +1,340 @@
+"""The real client against a hub on loopback, which counts the bytes that it hands out."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ropeaudit.errors import (
+    InvalidValue,
+    MissingDependency,
+    SourceError,
+    TruncatedFile,
+    UnrecognisedFormat,
+)
+from ropeaudit.sources import hub as source
+from ropeaudit.sources.opening import open_target
+from tests.sources.hub_server import COMMIT, Hub, running
+
+client = pytest.importorskip("huggingface_hub")
+
+CONFIG = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "rope_theta": 1e4}
+TABLE = struct.pack("<8f", *(10000.0 ** (-2 * k / 16) for k in range(8)))
+NAME = "model.layers.0.self_attn.rotary_emb.inv_freq"
+
+
+def safetensors(tensors: dict[str, tuple[list[int], bytes]], pad: int = 0) -> bytes:
+    header, at = {}, 0
+    for name, (shape, data) in tensors.items():
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode() + b" " * pad
+    return struct.pack("<Q", len(text)) + text + b"".join(d for _, d in tensors.values())
+
+
+WEIGHT = b"\x00\x00\x80\x3f" * 250_000
+SMALL = safetensors({"lm_head.weight": ([500, 500], WEIGHT), NAME: ([8], TABLE)})
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with running(Hub()) as found:
+        monkeypatch.setenv("HF_ENDPOINT", found.url)
+        yield found
+        client.close_session()
+
+
+def read(target: str) -> Any:
+    return source.read(target, offline=False)
+
+
+def test_config_and_table_without_a_weight(hub: Hub) -> None:
+    hub.repos["org/name"] = {
+        "config.json": json.dumps(CONFIG).encode(),
+        "model.safetensors": SMALL,
+        "tokenizer.json": b"x" * 100_000,
+    }
+    reading = read("hf:org/name")
+    assert reading.format == "hub"
+    assert reading.target == "hf:org/name"
+    assert reading.document.data == CONFIG
+    assert reading.document.file == "hf:org/name/config.json"
+    (table,) = reading.tables
+    assert table.values == struct.unpack("<8f", TABLE)
+    assert (table.location.tensor, table.location.file, table.layer) == (
+        NAME,
+        "hf:org/name/model.safetensors",
+        0,
+    )
+    weights = range(SMALL.index(WEIGHT), SMALL.index(WEIGHT) + len(WEIGHT))
+    for first, count in hub.sent("model.safetensors"):
+        assert first + count <= weights.start or first >= weights.stop
+    assert hub.sent("tokenizer.json") == []
+    received = {f.path: f.bytes_read for f in reading.files}
+    assert received["hf:org/name/model.safetensors"] == sum(
+        n for _, n in hub.sent("model.safetensors")
+    )
+    assert sum(n for _, _, n in hub.served) < 2_000
+    assert COMMIT in reading.notes[0].message
+
+
+def test_everything_comes_from_the_resolved_commit(hub: Hub) -> None:
+    hub.repos["org/name"] = {"config.json": json.dumps(CONFIG).encode()}
+    assert read("hf:org/name@v1").document.data == CONFIG
+    paths = [path for path, _ in hub.requests]
+    assert paths == [
+        "/api/models/org/name/revision/v1",
+        f"/org/name/resolve/{COMMIT}/config.json",
+    ]
+
+
+def test_ranges_survive_the_redirect_to_a_store(hub: Hub) -> None:
+    hub.redirect = True
+    hub.repos["org/name"] = {"model.safetensors": SMALL}
+    reading = read("hf:org/name")
+    assert len(reading.tables) == 1
+    assert reading.document is None
+    assert sum(n for path, _, n in hub.served if path.startswith("/cdn/")) < 1_000
+
+
+def sharded(count: int) -> dict[str, bytes]:
+    names = [f"model-{i:05}-of-{count:05}.safetensors" for i in range(count)]
+    files = {
+        n: safetensors({
+            f"model.layers.{i}.w": ([500, 500], WEIGHT),
+            f"model.layers.{i}.rotary_emb.inv_freq": ([8], TABLE),
+        })
+        for i, n in enumerate(names[:-1])
+    }  # fmt: skip
+    files[names[-1]] = safetensors({"lm_head.weight": ([500, 500], WEIGHT)})
+    weight_map = {f"model.layers.{i}.rotary_emb.inv_freq": n for i, n in enumerate(names[:-1])}
+    weight_map |= {"lm_head.weight": names[-1]}
+    index = json.dumps({"metadata": {}, "weight_map": weight_map}).encode()
+    return files | {"model.safetensors.index.json": index}
+
+
+def test_only_shards_with_tables_are_touched(hub: Hub) -> None:
+    hub.repos["org/name"] = sharded(12)
+    reading = read("hf:org/name")
+    assert [t.layer for t in reading.tables] == list(range(11))
+    assert hub.sent("model-00011-of-00012.safetensors") == []
+    assert sum(n for _, _, n in hub.served) < 20_000
+
+
+def test_index_that_names_an_absent_shard(hub: Hub) -> None:
+    files = sharded(3)
+    del files["model-00001-of-00003.safetensors"]
+    hub.repos["org/name"] = files
+    with pytest.raises(SourceError, match="which the repository does not hold"):
+        read("hf:org/name")
+
+
+def test_caches_need_two_rows_only(hub: Hub) -> None:
+    rows = struct.pack("<8f", 1, 1, 1, 1, *([0.5403023058681398] * 4)) + bytes(4 * 4 * 10_000)
+    sines = struct.pack("<8f", 0, 0, 0, 0, *([0.8414709848078965] * 4)) + bytes(4 * 4 * 10_000)
+    content = safetensors({"cos_cached": ([10_002, 4], rows), "sin_cached": ([10_002, 4], sines)})
+    hub.repos["org/name"] = {"model.safetensors": content}
+    (table,) = read("hf:org/name").tables
+    assert table.values == pytest.approx((1.0, 1.0), rel=1e-7)
+    assert sum(n for _, n in hub.sent("model.safetensors")) < 500
+
+
+def test_params_json_and_pipelines(hub: Hub) -> None:
+    params = {"dim": 64, "n_layers": 2, "n_heads": 4, "rope_theta": 1e6}
+    hub.repos["mistral/one"] = {"params.json": json.dumps(params).encode()}
+    hub.repos["org/pipeline"] = {
+        "model_index.json": b"{}",
+        "transformer/config.json": json.dumps(CONFIG).encode(),
+        "transformer/diffusion_pytorch_model.safetensors": SMALL,
+        "vae/diffusion_pytorch_model.safetensors": b"not read",
+    }
+    assert read("hf:mistral/one").document.data == params
+    reading = read("hf:org/pipeline")
+    assert reading.document.data == CONFIG
+    assert len(reading.tables) == 1
+
+
+def test_pytorch_weights_are_left_alone(hub: Hub) -> None:
+    files = {"config.json": json.dumps(CONFIG).encode(), "pytorch_model.bin": b"x" * 10_000}
+    hub.repos["org/name"] = files
+    reading = read("hf:org/name")
+    assert [n.kind for n in reading.notes] == ["revision", "torch_skipped"]
+    assert hub.sent("pytorch_model.bin") == []
+
+
+def test_an_adapter_leads_to_its_base(hub: Hub) -> None:
+    adapter = {"base_model_name_or_path": "org/base", "peft_type": "LORA"}
+    hub.repos["me/lora"] = {"adapter_config.json": json.dumps(adapter).encode()}
+    hub.repos["org/base"] = {"config.json": json.dumps(CONFIG).encode()}
+    reading = read("hf:me/lora")
+    assert (reading.target, reading.document.data) == ("hf:me/lora", CONFIG)
+    assert reading.notes[0].kind == "adapter"
+    adapter["base_model_name_or_path"] = "/home/me/base"
+    hub.repos["me/lora"] = {"adapter_config.json": json.dumps(adapter).encode()}
+    assert [n.kind for n in read("hf:me/lora").notes] == ["adapter", "insufficient"]
+    adapter["base_model_name_or_path"] = "me/lora"
+    hub.repos["me/lora"] = {"adapter_config.json": json.dumps(adapter).encode()}
+    with pytest.raises(InvalidValue, match="name the base model"):
+        read("hf:me/lora")
+
+
+@pytest.mark.parametrize(
+    ("files", "match"),
+    [
+        ({"README.md": b""}, "neither config.json, params.json nor safetensors"),
+        ({"model-Q4.gguf": b"GGUF"}, "holds only GGUF files"),
+    ],
+)
+def test_repositories_without_anything_to_read(hub: Hub, files: Any, match: str) -> None:
+    hub.repos["org/name"] = files
+    with pytest.raises(UnrecognisedFormat, match=match):
+        read("hf:org/name")
+    assert len(hub.served) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "match"),
+    [
+        (SMALL[:100], TruncatedFile, "its header alone needs"),
+        (SMALL[:5], TruncatedFile, "3 bytes before its content does"),
+        (b"", SourceError, "model.safetensors"),
+        (struct.pack("<Q", 1 << 60) + b"{", InvalidValue, "claims a header of"),
+        (SMALL[:-4], TruncatedFile, "model.safetensors"),
+    ],
+    ids=["header", "length", "empty", "absurd", "data"],
+)
+def test_broken_uploads(hub: Hub, content: bytes, kind: type[SourceError], match: str) -> None:
+    hub.repos["org/name"] = {"model.safetensors": content}
+    with pytest.raises(kind, match=match) as caught:
+        read("hf:org/name")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_broken_config_is_placed(hub: Hub) -> None:
+    hub.repos["org/name"] = {"config.json": b'{"rope_theta": '}
+    with pytest.raises(TruncatedFile, match=r"hf:org/name/config\.json"):
+        read("hf:org/name")
+
+
+def test_an_oversized_config_is_not_swallowed(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "MAX_CONFIG_BYTES", 1000)
+    hub.repos["org/name"] = {"config.json": b" " * 5_000}
+    with pytest.raises(InvalidValue, match="more than 1000 bytes"):
+        read("hf:org/name")
+
+
+@pytest.mark.parametrize(
+    ("target", "match"),
+    [
+        ("hf:no/such", "does not exist or is private; check the spelling"),
+        ("hf:org/name@nowhere", "has no such revision"),
+        ("hf:org/gated", "is gated; accept its terms"),
+    ],
+)
+def test_refusals_say_what_to_do(hub: Hub, target: str, match: str) -> None:
+    hub.repos["org/name"] = hub.repos["org/gated"] = {"config.json": b"{}"}
+    hub.gated.add("org/gated")
+    with pytest.raises(SourceError, match=match) as caught:
+        read(target)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "match"), [(403, "HTTP 403"), (404, "HTTP 404"), (500, "HTTP 500")]
+)
+def test_other_answers_are_named(hub: Hub, status: int, match: str) -> None:
+    hub.status = status
+    with pytest.raises(SourceError, match=match):
+        read("hf:org/name")
+
+
+@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[1, 2]", b'{"siblings": 3}'])
+def test_a_server_that_is_no_hub(hub: Hub, body: bytes) -> None:
+    hub.body = body
+    with pytest.raises(SourceError, match="check the network and HF_ENDPOINT"):
+        read("hf:org/name")
+
+
+def test_a_server_without_ranges_cannot_send_everything(hub: Hub) -> None:
+    hub.ranges = False
+    hub.repos["org/name"] = {"model.safetensors": SMALL}
+    with pytest.raises(SourceError, match="only whole; download it"):
+        read("hf:org/name")
+
+
+def test_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
+    with pytest.raises(SourceError, match="check the network and HF_ENDPOINT") as caught:
+        read("hf:org/name")
+    client.close_session()
+    assert "\n" not in str(caught.value)
+
+
+def test_offline_forbids_every_request(hub: Hub) -> None:
+    with pytest.raises(SourceError, match="--offline forbids it"):
+        source.read("hf:org/name", offline=True)
+    assert hub.requests == []
+
+
+@pytest.mark.parametrize(
+    "target", ["hf:", "hf:name", "hf:a/b/c", "hf:a/b@", "hf:a/b@x y", "hf:a/\x1b[31m", "hf:a//b"]
+)
+def test_malformed_ids(target: str) -> None:
+    with pytest.raises(SourceError, match="is not a hub id") as caught:
+        read(target)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("target", ["hf:-a/b", "hf:a/b--c", "hf:a/b.git"])
+def test_ids_that_only_the_client_refuses(hub: Hub, target: str) -> None:
+    with pytest.raises(SourceError):
+        read(target)
+
+
+def test_without_the_client_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str, *args: Any) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr("ropeaudit.sources._remote.import_module", absent)
+    with pytest.raises(MissingDependency, match=r"pip install 'ropeaudit\[hub\]'"):
+        read("hf:org/name")
+
+
+def test_an_existing_path_wins(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "hf:org" / "name"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    monkeypatch.chdir(tmp_path)
+    assert open_target("hf:org/name").format == "hf-config"
+    assert hub.requests == []
+
+
+def test_the_environment_is_honoured_in_a_new_process(hub: Hub) -> None:
+    hub.repos["org/name"] = {"config.json": json.dumps(CONFIG).encode()}
+    code = (
+        "from ropeaudit.sources import hub; "
+        "print(hub.read('hf:org/name', offline=False).document.data['model_type'])"
+    )
+    env = {**os.environ, "HF_ENDPOINT": hub.url}
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout == "llama\n", done.stderr
+    env["HF_HUB_OFFLINE"] = "1"
+    before = len(hub.requests)
+    done = subprocess.run(run, env=env, capture_output=True, text=True, check=False)
+    assert "HF_HUB_OFFLINE forbids it" in done.stderr
+    assert len(hub.requests) == before
