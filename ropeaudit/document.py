@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
 
-from ropeaudit.errors import InvalidValue, TruncatedFile, quoted
+from ropeaudit.errors import InvalidValue, TruncatedFile, quoted, quoted_path
 from ropeaudit.facts import Json, Location
 
 MAX_INTEGER_DIGITS = 400
@@ -86,7 +86,9 @@ def parse(text: str, file: str) -> Document:
     data = loads(text, file)
     if not isinstance(data, dict):
         kind = _KINDS.get(type(data).__name__, "number")
-        raise InvalidValue(f"{quoted(file)} holds a JSON {kind}, expected an object of settings")
+        raise InvalidValue(
+            f"{quoted_path(file)} holds a JSON {kind}, expected an object of settings"
+        )
     return Document(file, data, text)
 
 
@@ -98,22 +100,22 @@ def loads(text: str, file: str) -> Json:
         )
     except json.JSONDecodeError as error:
         if not text.strip():
-            raise TruncatedFile(f"{quoted(file)} is empty, expected a JSON object") from None
+            raise TruncatedFile(f"{quoted_path(file)} is empty, expected a JSON object") from None
         rest = text[error.pos :].strip()
         ended = error.msg.startswith("Unterminated") or _CUT.fullmatch(rest) is not None
         kind = TruncatedFile if ended else InvalidValue
         what = "ends in the middle of its JSON" if ended else f"is not valid JSON: {error.msg}"
         raise kind(
-            f"{quoted(file)} {what} (line {error.lineno}, column {error.colno}); "
+            f"{quoted_path(file)} {what} (line {error.lineno}, column {error.colno}); "
             "restore the file from its source",
             where=f"line {error.lineno}",
         ) from None
     except RecursionError:
         raise InvalidValue(
-            f"{quoted(file)} is nested deeper than any config ({MAX_DEPTH} levels)"
+            f"{quoted_path(file)} is nested deeper than any config ({MAX_DEPTH} levels)"
         ) from None
     except InvalidValue as error:
-        raise InvalidValue(f"{quoted(file)}: {error}", where=error.where) from None
+        raise InvalidValue(f"{quoted_path(file)}: {error}", where=error.where) from None
     if text.count("{") + text.count("[") > MAX_DEPTH and isinstance(data, dict | list):
         _require_shallow(data, file)
     return data
@@ -138,7 +140,7 @@ def _require_shallow(data: Json, file: str) -> None:
         depth += 1
         if depth > MAX_DEPTH:
             raise InvalidValue(
-                f"{quoted(file)} is nested deeper than any config ({MAX_DEPTH} levels)"
+                f"{quoted_path(file)} is nested deeper than any config ({MAX_DEPTH} levels)"
             )
         level = [
             v

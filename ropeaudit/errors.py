@@ -100,3 +100,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     close = get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def quoted_path(path: object, limit: int = 3 * MAX_QUOTED) -> str:
+    """A path as one printable line; cut in front, because the file's own name stands at the end."""
+    text = quoted(str(path), 1 << 20)
+    return text if len(text) <= limit else f"…{text[1 - limit :]}"

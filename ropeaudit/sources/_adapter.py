@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from ropeaudit.errors import InvalidValue, SourceError, quoted
+from ropeaudit.errors import InvalidValue, SourceError, quoted, quoted_path
 from ropeaudit.facts import InputFile, Note, Reading
 from ropeaudit.sources._files import RegularFile
 from ropeaudit.sources._json import document_of
 from ropeaudit.sources.interface import MAX_CONFIG_BYTES
 
 NAME = "adapter_config.json"
+_CONFIGS = ("config.json", "params.json", NAME)
 
 
 def read(
@@ -41,13 +42,13 @@ def read(
         return Reading(target=target, format="hf-config", files=(own,), notes=notes)
     if str(place.resolve()) in seen:
         raise InvalidValue(
-            f"{quoted(str(path / NAME))} names {quoted(base)}, which leads back to the adapter "
+            f"{quoted_path(path / NAME)} names {quoted(base)}, which leads back to the adapter "
             "itself; name the base model",
             where="/base_model_name_or_path",
         )
     reading = folder(place, seen)
     note = Note(
-        "adapter", f"an adapter of {quoted(base)}; its base at {quoted(str(place))} was read"
+        "adapter", f"an adapter of {quoted(base)}; its base at {quoted_path(place)} was read"
     )
     return replace(reading, files=(own, *reading.files), notes=(note, *reading.notes))
 
@@ -70,7 +71,7 @@ def _base(path: Path) -> tuple[str, int]:
     base = document_of(data, str(file)).data.get("base_model_name_or_path")
     if not isinstance(base, str) or not base:
         raise InvalidValue(
-            f"{quoted(str(file))} names no base_model_name_or_path, and an adapter has no "
+            f"{quoted_path(file)} names no base_model_name_or_path, and an adapter has no "
             "positions of its own; audit the base model",
             where="/base_model_name_or_path",
         )
@@ -82,7 +83,8 @@ def _beside(path: Path, base: str) -> Iterator[Path]:
     tries = [path / base, path.parent / base, path.parent / Path(base).name, Path(base)]
     for place in tries:
         try:
-            if place.is_dir() and place.resolve() != path.resolve():
+            config = any((place / name).exists() for name in _CONFIGS)
+            if config and place.resolve() != path.resolve():
                 yield place
         except (OSError, ValueError, RuntimeError):
             continue

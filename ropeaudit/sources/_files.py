@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-from ropeaudit.errors import InvalidValue, LfsPointer, SourceError, TruncatedFile, quoted
+from ropeaudit.errors import InvalidValue, LfsPointer, SourceError, TruncatedFile, quoted_path
 
 _REASONS = {
     errno.ENOENT: "does not exist; check the spelling",
@@ -40,7 +40,7 @@ def failure(path: object, error: OSError | ValueError) -> SourceError:
         reason = _REASONS.get(error.errno or 0) or f"cannot be read: {error.strerror or error}"
     else:  # a NUL character in a path is a ValueError
         reason = "is not a possible path"
-    return SourceError(f"{quoted(str(path))} {reason}")
+    return SourceError(f"{quoted_path(path)} {reason}")
 
 
 def status(path: Path | str) -> os.stat_result:
@@ -87,7 +87,7 @@ class RegularFile:
                 raise failure(self.path, shown) from None
             if not part:
                 raise TruncatedFile(
-                    f"{quoted(str(self.path))} ends at byte {offset}, {count} bytes before its "
+                    f"{quoted_path(self.path)} ends at byte {offset}, {count} bytes before its "
                     "content does; copy or download it again",
                     where=f"byte {offset}",
                 )
@@ -103,7 +103,7 @@ class RegularFile:
         """
         if not self.size:
             raise TruncatedFile(
-                f"{quoted(str(self.path))} is empty, expected a config or weights; "
+                f"{quoted_path(self.path)} is empty, expected a config or weights; "
                 "copy or download it again"
             )
         data = self.read(0, min(count, self.size))
@@ -114,7 +114,7 @@ class RegularFile:
         """The whole content; raises InvalidValue above ``limit`` bytes."""
         if self.size > limit:
             raise InvalidValue(
-                f"{quoted(str(self.path))} has {self.size} bytes, and {what} has at most {limit}"
+                f"{quoted_path(self.path)} has {self.size} bytes, and {what} has at most {limit}"
             )
         return self.read(0, self.size)
 
@@ -155,12 +155,12 @@ def refuse_pointer(head: bytes, path: object) -> None:
         size = next((w[5:] for w in head.splitlines() if w.startswith(b"size ")), b"")
         left = f" ({size.decode()} bytes)" if size.isdigit() and len(size) < 20 else ""
         raise LfsPointer(
-            f"{quoted(str(path))} is a Git LFS pointer and not the file itself{left}; "
+            f"{quoted_path(path)} is a Git LFS pointer and not the file itself{left}; "
             "run `git lfs pull` in its repository"
         )
     if len(head) < 1024 and _ANNEX in head and head.startswith((b"/annex", b"../", b".git")):
         raise LfsPointer(
-            f"{quoted(str(path))} is a git-annex pointer and not the file itself; "
+            f"{quoted_path(path)} is a git-annex pointer and not the file itself; "
             "run `git annex get` in its repository"
         )
 
@@ -169,4 +169,4 @@ def _require_regular(path: object, mode: int) -> None:
     if stat.S_ISREG(mode):
         return
     kind = next((name for test, name in _KINDS if test(mode)), "not a regular file")
-    raise SourceError(f"{quoted(str(path))} is {kind}, expected a regular file")
+    raise SourceError(f"{quoted_path(path)} is {kind}, expected a regular file")

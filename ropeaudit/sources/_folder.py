@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ropeaudit.document import Document
-from ropeaudit.errors import MissingDependency, SourceError, UnrecognisedFormat, quoted
+from ropeaudit.errors import MissingDependency, SourceError, UnrecognisedFormat, quoted, quoted_path
 from ropeaudit.facts import Note, Reading
 from ropeaudit.sources import _adapter, hf_config
 from ropeaudit.sources._files import failure
@@ -51,7 +51,7 @@ def read(path: Path, *, target: str, seen: frozenset[str] = frozenset()) -> Read
     if gguf:
         return _gguf(path, gguf, target)
     raise UnrecognisedFormat(
-        f"the folder {quoted(str(path))} holds neither a config nor weights; expected {EXPECTED}"
+        f"the folder {quoted_path(path)} holds neither a config nor weights; expected {EXPECTED}"
     )
 
 
@@ -105,7 +105,7 @@ def _pipeline(path: Path, target: str) -> Reading:
             note = Note("pipeline", f"a diffusers pipeline; its {part}/config.json was read")
             return replace(reading, notes=(note, *reading.notes))
     raise UnrecognisedFormat(
-        f"the pipeline {quoted(str(path))} has neither transformer/config.json nor "
+        f"the pipeline {quoted_path(path)} has neither transformer/config.json nor "
         "unet/config.json; give the component's own folder"
     )
 
@@ -115,7 +115,7 @@ def _gguf(path: Path, names: list[str], target: str) -> Reading:
     if len(first) > 1:
         listed = ", ".join(quoted(n) for n in names[:5])
         raise SourceError(
-            f"the folder {quoted(str(path))} holds {len(names)} GGUF files ({listed}); name one"
+            f"the folder {quoted_path(path)} holds {len(names)} GGUF files ({listed}); name one"
         )
     found: Reading = import_module("ropeaudit.sources.gguf").read(path / first[0], target=target)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ropeaudit.document import Document, parse
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, quoted_path
 from ropeaudit.facts import Note
 
 _BOM8 = b"\xef\xbb\xbf"
@@ -51,7 +51,7 @@ def text_of(data: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         name = encoding.removesuffix("-sig").upper()
         raise InvalidValue(
-            f"{quoted(file)} is not {name} text (byte {error.start} is "
+            f"{quoted_path(file)} is not {name} text (byte {error.start} is "
             f"0x{data[error.start]:02x}); save it as UTF-8",
             where=f"byte {error.start}",
         ) from None
@@ -68,4 +68,6 @@ def encoding_notes(data: bytes, file: str) -> tuple[Note, ...]:
     if encoding == "utf-8":
         return ()
     name = "UTF-8 with a byte order mark" if encoding == "utf-8-sig" else encoding.upper()
-    return (Note("encoding", f"{quoted(file)} is {name}; loaders that expect plain UTF-8 fail"),)
+    return (
+        Note("encoding", f"{quoted_path(file)} is {name}; loaders that expect plain UTF-8 fail"),
+    )

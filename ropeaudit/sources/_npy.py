@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
-from ropeaudit.errors import InvalidValue, TruncatedFile, UnsafePickle, quoted
+from ropeaudit.errors import InvalidValue, TruncatedFile, UnsafePickle, quoted, quoted_path
 from ropeaudit.sources._floats import decode
 from ropeaudit.sources.interface import MAX_TABLE_BYTES
 
@@ -47,12 +47,13 @@ def read_npy(data: bytes, file: str, name: str, most: int) -> Array:
     count = math.prod(shape)
     if count > most:
         raise InvalidValue(
-            f"{quoted(file)} declares the shape {quoted(shape)}, more than the {most} values that "
+            f"{quoted_path(file)} declares the shape {quoted(shape)}, more than the "
+            f"{most} values that "
             "a frequency table can have"
         )
     if len(data) - start < count * width:
         raise TruncatedFile(
-            f"{quoted(file)} declares {count} values of {width} bytes and holds "
+            f"{quoted_path(file)} declares {count} values of {width} bytes and holds "
             f"{len(data) - start} bytes; copy it again"
         )
     body = data[start : start + count * width]
@@ -77,7 +78,8 @@ def read_npz(data: bytes, file: str, most: int) -> Iterator[Array]:
             total = sum(m.file_size for m in members)
             if total > MAX_TABLE_BYTES or len(members) > MAX_MEMBERS:
                 raise InvalidValue(
-                    f"{quoted(file)} would unpack to {total} bytes in {len(members)} arrays, and "
+                    f"{quoted_path(file)} would unpack to {total} bytes in {len(members)} "
+                    f"arrays, and "
                     f"tables have at most {MAX_TABLE_BYTES}"
                 )
             for member in members:
@@ -91,7 +93,7 @@ def read_npz(data: bytes, file: str, most: int) -> Iterator[Array]:
         raise
     except Exception as error:  # zipfile, zlib, bz2 and lzma each have errors of their own
         raise InvalidValue(
-            f"{quoted(file)} is a damaged or encrypted zip archive ({quoted(str(error))}); "
+            f"{quoted_path(file)} is a damaged or encrypted zip archive ({quoted(str(error))}); "
             "write it again with numpy.savez"
         ) from None
 
@@ -99,18 +101,19 @@ def read_npz(data: bytes, file: str, most: int) -> Iterator[Array]:
 def _header(data: bytes, file: str) -> tuple[dict[str, Any], int]:
     if not data.startswith(MAGIC):
         raise InvalidValue(
-            f"{quoted(file)} begins with bytes {data[:6].hex(' ')}, expected those of an npy file "
+            f"{quoted_path(file)} begins with bytes {data[:6].hex(' ')}, expected "
+            f"those of an npy file "
             f"({MAGIC.hex(' ')}); write it again with numpy.save"
         )
     size = 2 if data[6:7] == b"\1" else 4
     start = 8 + size + int.from_bytes(data[8 : 8 + size], "little")
     if data[6:7] not in (b"\1", b"\2", b"\3") or start > 8 + size + MAX_LITERAL:
         raise InvalidValue(
-            f"{quoted(file)} has an npy header of version {data[6:7].hex() or 'none'} and "
+            f"{quoted_path(file)} has an npy header of version {data[6:7].hex() or 'none'} and "
             f"{start - 8 - size} bytes, expected version 1 to 3 and at most {MAX_LITERAL} bytes"
         )
     if len(data) < start:
-        raise TruncatedFile(f"{quoted(file)} ends inside its npy header; copy it again")
+        raise TruncatedFile(f"{quoted_path(file)} ends inside its npy header; copy it again")
     literal = data[8 + size : start]
     try:
         header = ast.literal_eval(literal.decode("utf-8" if data[6] == 3 else "latin-1").strip())
@@ -118,7 +121,7 @@ def _header(data: bytes, file: str) -> tuple[dict[str, Any], int]:
         header = None
     if not isinstance(header, dict) or header.keys() != {"descr", "fortran_order", "shape"}:
         raise InvalidValue(
-            f"{quoted(file)} has the npy header {quoted(literal.decode('latin-1'))}, expected "
+            f"{quoted_path(file)} has the npy header {quoted(literal.decode('latin-1'))}, expected "
             "descr, fortran_order and shape"
         )
     return header, start
@@ -127,12 +130,16 @@ def _header(data: bytes, file: str) -> tuple[dict[str, Any], int]:
 def _declared(header: dict[str, Any], file: str) -> tuple[str, tuple[int, ...]]:
     descr, shape = header["descr"], header["shape"]
     if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
-        raise InvalidValue(f"{quoted(file)} has shape {quoted(shape)}, expected a tuple of sizes")
+        raise InvalidValue(
+            f"{quoted_path(file)} has shape {quoted(shape)}, expected a tuple of sizes"
+        )
     if not isinstance(descr, str):
-        raise InvalidValue(f"{quoted(file)} holds records ({quoted(descr)}), expected plain floats")
+        raise InvalidValue(
+            f"{quoted_path(file)} holds records ({quoted(descr)}), expected plain floats"
+        )
     if descr.lstrip("|<>=").startswith("O"):
         raise UnsafePickle(
-            f"{quoted(file)} holds Python objects, which only unpickling can read; "
+            f"{quoted_path(file)} holds Python objects, which only unpickling can read; "
             "save the table as an array of floats"
         )
     return descr, shape
@@ -143,7 +150,7 @@ def _kind(descr: str, file: str) -> tuple[str, int, bool]:
     kind = descr.lstrip("|<>=")
     if kind not in _FLOATS and kind not in _INTEGERS:
         raise InvalidValue(
-            f"{quoted(file)} has dtype {quoted(descr)}, expected float16, float32 or float64; "
+            f"{quoted_path(file)} has dtype {quoted(descr)}, expected float16, float32 or float64; "
             "convert the table and save it again"
         )
     return kind, int(kind[1:]), descr.startswith(">")

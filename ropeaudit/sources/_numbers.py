@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, quoted, quoted_path
 
 _COLUMNS = ("inv_freq", "inverse_frequency", "frequency", "freq", "theta", "omega", "value")
 _SPLIT = re.compile(r"[,;\s]+")
@@ -44,12 +44,15 @@ def numbers_of(text: str, file: str, most: int) -> tuple[float, ...]:
         widths.add(len(cells))
         values += [_number(c, file, line) for c in cells]
         if len(values) > most:
-            raise InvalidValue(f"{quoted(file)} holds more than the {most} values of any table")
+            raise InvalidValue(
+                f"{quoted_path(file)} holds more than the {most} values of any table"
+            )
     if header is not None or _counted(values, widths):
         width = len(header) if header is not None else 2
         if widths - {width}:
             raise InvalidValue(
-                f"{quoted(file)} has rows of {sorted(widths)[:4]} cells under a header of {width}; "
+                f"{quoted_path(file)} has rows of {sorted(widths)[:4]} cells under a "
+                f"header of {width}; "
                 "give every row as many"
             )
         values = values[column if column is not None else width - 1 :: width]
@@ -73,7 +76,7 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
 def _number(cell: str, file: str, line: int) -> float:
     if len(cell) > MAX_TOKEN or not _NUMBER.fullmatch(cell):
         raise InvalidValue(
-            f"{quoted(file)} holds {quoted(cell)} on line {line}, expected a number",
+            f"{quoted_path(file)} holds {quoted(cell)} on line {line}, expected a number",
             where=f"line {line}",
         )
     return float(cell)
@@ -86,7 +89,8 @@ def _column(header: list[str], file: str) -> int:
     if len(header) == 1:
         return 0
     raise InvalidValue(
-        f"{quoted(file)} has the columns {quoted(', '.join(header))}, expected one named inv_freq",
+        f"{quoted_path(file)} has the columns {quoted(', '.join(header))}, "
+        f"expected one named inv_freq",
         where="line 1",
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ropeaudit.errors import InvalidValue, TruncatedFile, quoted
+from ropeaudit.errors import InvalidValue, TruncatedFile, quoted, quoted_path
 from ropeaudit.sources.interface import HEAD_BYTES, MAX_HEADER_BYTES
 
 BITS = {
@@ -61,7 +61,7 @@ def raw_header(file: Ranged, head: bytes | None = None) -> bytes:
     Raises TruncatedFile when the file is shorter than its header, InvalidValue when the length is
     beyond what the format allows.
     """
-    name = quoted(str(file.path))
+    name = quoted_path(file.path)
     if file.size < 8:
         raise TruncatedFile(
             f"{name} has {file.size} bytes, and a safetensors file begins with a length of 8; "
@@ -115,13 +115,13 @@ def entries(raw: bytes, file: Ranged) -> dict[str, Entry]:
         at = entry.end
     if at > file.size:
         raise TruncatedFile(
-            f"{quoted(str(file.path))} has {file.size} bytes, and its header describes {at}; "
+            f"{quoted_path(file.path)} has {file.size} bytes, and its header describes {at}; "
             "copy or download it again",
             where="__header__",
         )
     if at < file.size:
         raise InvalidValue(
-            f"{quoted(str(file.path))} has {file.size - at} bytes behind its last tensor, which "
+            f"{quoted_path(file.path)} has {file.size - at} bytes behind its last tensor, which "
             "the safetensors format does not allow; write it again",
             where="__header__",
         )
@@ -129,7 +129,7 @@ def entries(raw: bytes, file: Ranged) -> dict[str, Entry]:
 
 
 def _parsed(raw: bytes, file: Ranged) -> Mapping[str, Any]:
-    name = quoted(str(file.path))
+    name = quoted_path(file.path)
     try:
         header = json.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -191,5 +191,5 @@ def _entry(name: str, value: Any, start: int, file: Ranged) -> Entry:
 
 def _broken(file: Ranged, name: str, what: str) -> InvalidValue:
     return InvalidValue(
-        f"in {quoted(str(file.path))} the tensor {quoted(name)} {what}", where=quoted(name)
+        f"in {quoted_path(file.path)} the tensor {quoted(name)} {what}", where=quoted(name)
     )

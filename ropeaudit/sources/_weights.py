@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ropeaudit.errors import InvalidValue, SourceError, quoted
+from ropeaudit.errors import InvalidValue, SourceError, quoted, quoted_path
 from ropeaudit.facts import InputFile, Note, Reading, StoredTable
 from ropeaudit.sources import tensor_names
 from ropeaudit.sources._files import RegularFile, status
@@ -85,7 +85,7 @@ def _weight_map(file: Path) -> tuple[dict[str, Any], int]:
     weight_map = document_of(data, str(file)).data.get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise InvalidValue(
-            f"{quoted(str(file))} has no weight_map, expected an object of tensor names and shards",
+            f"{quoted_path(file)} has no weight_map, expected an object of tensor names and shards",
             where="/weight_map",
         )
     return weight_map, len(data)
@@ -98,7 +98,7 @@ def _shards(weight_map: dict[str, Any], file: Path) -> list[str]:
     if names is None or not all(map(_inside, names)):
         tensor, shard = next(item for item in weight_map.items() if not _inside(item[1]))
         raise InvalidValue(
-            f"{quoted(str(file))} puts the tensor {quoted(tensor)} into {quoted(shard)}, "
+            f"{quoted_path(file)} puts the tensor {quoted(tensor)} into {quoted(shard)}, "
             "expected a file name inside the same folder",
             where="/weight_map",
         )
@@ -123,7 +123,7 @@ def _require_all(file: Path, shards: Iterable[str]) -> None:
         listed = ", ".join(quoted(n) for n in missing[:4])
         more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
         raise SourceError(
-            f"{quoted(str(file))} names {len(missing)} shards that are missing or unreadable: "
+            f"{quoted_path(file)} names {len(missing)} shards that are missing or unreadable: "
             f"{listed}{more}; download them, or audit config.json alone",
             where="/weight_map",
         )

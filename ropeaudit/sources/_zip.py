@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from ropeaudit.errors import InvalidValue, TruncatedFile, quoted
+from ropeaudit.errors import InvalidValue, TruncatedFile, quoted_path
 from ropeaudit.sources._files import Memory, RegularFile
 
 MAX_DIRECTORY = 32 * 1024 * 1024
@@ -22,17 +22,17 @@ def require_modest(file: RegularFile | Memory) -> None:
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < 22:
         raise TruncatedFile(
-            f"{quoted(str(file.path))} is a zip archive without its directory, which stands at the "
+            f"{quoted_path(file.path)} is a zip archive without its directory, which stands at the "
             "end; copy or download it again"
         )
     size = struct.unpack_from("<I", tail, at + 12)[0]
     if at >= 20 and tail[at - 20 : at - 16] == b"PK\x06\x07":
         offset = struct.unpack_from("<Q", tail, at - 12)[0]
         if offset + 56 > file.size:
-            raise TruncatedFile(f"{quoted(str(file.path))} is a damaged zip archive")
+            raise TruncatedFile(f"{quoted_path(file.path)} is a damaged zip archive")
         size = max(struct.unpack_from("<Q", file.read(offset, 56), 40)[0], size % 0xFFFFFFFF)
     if size > min(MAX_DIRECTORY, file.size):
         raise InvalidValue(
-            f"{quoted(str(file.path))} has a directory of {size} bytes, expected at most "
+            f"{quoted_path(file.path)} has a directory of {size} bytes, expected at most "
             f"{min(MAX_DIRECTORY, file.size)}"
         )

@@ -7,13 +7,19 @@ sources; the content decides, the suffix only breaks ties.
 
 from __future__ import annotations
 
-import pkgutil
 import stat
 import sys
 from importlib import import_module
 from pathlib import Path
 
-from ropeaudit.errors import InvalidValue, SourceError, TruncatedFile, UnrecognisedFormat, quoted
+from ropeaudit.errors import (
+    InvalidValue,
+    SourceError,
+    TruncatedFile,
+    UnrecognisedFormat,
+    quoted,
+    quoted_path,
+)
 from ropeaudit.facts import Reading
 from ropeaudit.sources._files import RegularFile, refuse_pointer, status
 from ropeaudit.sources._json import opening_bracket
@@ -62,6 +68,8 @@ def open_target(target: str, *, offline: bool = False, stdin: bytes | None = Non
 
 def sources() -> tuple[Source, ...]:
     """Every source of this package, by module name; imports them all."""
+    import pkgutil
+
     import ropeaudit.sources as package
 
     found = []
@@ -87,7 +95,7 @@ def claimant(head: bytes, path: Path) -> Source | None:
     if len(claims) > 1:
         names = " and ".join(s.FORMAT for s in claims)
         raise UnrecognisedFormat(
-            f"{quoted(str(path))} can be read as {names}; give it the suffix of what it is"
+            f"{quoted_path(path)} can be read as {names}; give it the suffix of what it is"
         )
     if claims:
         return claims[0]
@@ -109,7 +117,8 @@ def _file(path: Path, target: str) -> Reading:
         _refuse_other(head, path, source)
     if source is None:
         raise UnrecognisedFormat(
-            f"{quoted(target)} is in no known format (it begins with bytes {head[:8].hex(' ')}); "
+            f"{quoted_path(target)} is in no known format (it begins with bytes "
+            f"{head[:8].hex(' ')}); "
             f"{EXPECTED}"
         )
     return source.read(path, target=target)
@@ -119,9 +128,9 @@ def _refuse_other(head: bytes, path: Path, named: Source | None) -> None:
     """Raises for content that plainly is something else, whatever the suffix says."""
     other = next((text for mark, text in _OTHERS if head.lstrip().startswith(mark)), None)
     if other is not None and named is not None:
-        raise InvalidValue(f"{quoted(str(path))} is no {named.FORMAT} file: {other}")
+        raise InvalidValue(f"{quoted_path(path)} is no {named.FORMAT} file: {other}")
     if other is not None:
-        raise UnrecognisedFormat(f"{quoted(str(path))} is in no known format: {other}")
+        raise UnrecognisedFormat(f"{quoted_path(path)} is in no known format: {other}")
 
 
 def _json(bracket: str, data: bytes, *, target: str, path: Path | None) -> Reading:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ropeaudit.document import Document, escape, loads
-from ropeaudit.errors import InvalidValue, UnrecognisedFormat, quoted
+from ropeaudit.errors import InvalidValue, UnrecognisedFormat, quoted, quoted_path
 from ropeaudit.facts import InputFile, Json, Location, Note, Reading, StoredTable
 from ropeaudit.sources import _npy
 from ropeaudit.sources._files import Memory, RegularFile, refuse_pointer
@@ -64,7 +64,8 @@ def read_bytes(data: bytes, *, target: str, path: Path | None) -> Reading:
         tables = list(_of_list(loads(text_of(data, file), file), file, "", "inv_freq"))
     elif b"\0" in data[:64]:
         raise UnrecognisedFormat(
-            f"{quoted(file)} holds binary data that is no table; give the path of the file, whose "
+            f"{quoted_path(file)} holds binary data that is no table; give the path "
+            f"of the file, whose "
             "content decides how it is read"
         )
     else:
@@ -84,7 +85,7 @@ def from_document(document: Document, *, target: str) -> Reading:
         label = name if isinstance(name, str) and name else "inv_freq"
         if values is None:
             raise InvalidValue(
-                f"{quoted(file)} has a schedule without inv_freq at {quoted(pointer)}",
+                f"{quoted_path(file)} has a schedule without inv_freq at {quoted(pointer)}",
                 where=pointer,
             )
         inner = f"{pointer}/inv_freq" if isinstance(schedule, dict) else pointer
@@ -124,7 +125,7 @@ def _list(value: Json, where: str) -> list[Json]:
 
 def _of_list(values: Json, file: str, pointer: str, name: str) -> Iterator[StoredTable]:
     """One table for a list of numbers, one a row for a list of lists."""
-    items = _list(values, pointer or quoted(file))
+    items = _list(values, pointer or quoted_path(file))
     if items and all(isinstance(v, list) for v in items):
         if len(items) > MAX_ROWS:
             raise InvalidValue(_too_many_rows(file, len(items)), where=pointer or None)
@@ -132,7 +133,7 @@ def _of_list(values: Json, file: str, pointer: str, name: str) -> Iterator[Store
             yield from _of_list(_flat(row, file), file, f"{pointer}/{at}", f"{name}[{at}]")
         return
     if len(items) > MAX_VALUES:
-        raise InvalidValue(f"{quoted(file)} lists {len(items)} values, expected {MAX_VALUES}")
+        raise InvalidValue(f"{quoted_path(file)} lists {len(items)} values, expected {MAX_VALUES}")
     numbers = tuple(_number(v, file, f"{pointer}/{i}") for i, v in enumerate(items))
     shown = pointer.startswith(("/schedules", "/subjects")) and _single(numbers)
     dtype = "float32" if shown else "float64"
@@ -142,7 +143,7 @@ def _of_list(values: Json, file: str, pointer: str, name: str) -> Iterator[Store
 def _flat(row: list[Json], file: str) -> list[Json]:
     if any(isinstance(v, list) for v in row):
         raise InvalidValue(
-            f"{quoted(file)} nests lists three deep, expected a list of numbers, or of rows"
+            f"{quoted_path(file)} nests lists three deep, expected a list of numbers, or of rows"
         )
     return row
 
@@ -152,7 +153,7 @@ def _number(value: Json, file: str, where: str) -> float:
         return _SPECIAL[value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidValue(
-            f"{quoted(file)} holds {quoted(value)} at {where}, expected a number", where=where
+            f"{quoted_path(file)} holds {quoted(value)} at {where}, expected a number", where=where
         )
     try:
         return float(value)
@@ -170,7 +171,7 @@ def _archive(data: bytes, file: str) -> Iterable[_npy.Array]:
     require_modest(Memory(data, file))
     arrays = list(_npy.read_npz(data, file, MAX_VALUES))
     if not arrays:
-        raise InvalidValue(f"{quoted(file)} is an archive without arrays (*.npy)")
+        raise InvalidValue(f"{quoted_path(file)} is an archive without arrays (*.npy)")
     return arrays
 
 
@@ -182,7 +183,7 @@ def _of_array(found: _npy.Array, file: str) -> Iterator[StoredTable]:
         return
     if len(axes) > 2:
         raise InvalidValue(
-            f"{quoted(file)} has shape {quoted(list(found.shape))}, expected one table or rows"
+            f"{quoted_path(file)} has shape {quoted(list(found.shape))}, expected one table or rows"
         )
     rows, width = axes
     if rows > MAX_ROWS:
@@ -194,7 +195,7 @@ def _of_array(found: _npy.Array, file: str) -> Iterator[StoredTable]:
 
 def _too_many_rows(file: str, rows: int) -> str:
     return (
-        f"{quoted(file)} has {rows} rows, and a table has at most {MAX_ROWS}; it looks like a "
+        f"{quoted_path(file)} has {rows} rows, and a table has at most {MAX_ROWS}; it looks like a "
         "cache of angles, give the frequencies instead"
     )
 
@@ -219,7 +220,7 @@ def _reading(
     tables: list[StoredTable], target: str, file: str, size: int, notes: Sequence[Note] = ()
 ) -> Reading:
     if not any(t.values for t in tables):
-        raise InvalidValue(f"{quoted(file)} holds no numbers, expected a table of frequencies")
+        raise InvalidValue(f"{quoted_path(file)} holds no numbers, expected a table of frequencies")
     return Reading(
         target=target,
         format=FORMAT,
