@@ -28,7 +28,7 @@ FEW = 5
 MANY_PASSES = 30
 """From so many on, targets that pass are counted, not listed."""
 _INDENT = 4
-_LABEL = 9
+_LABEL = 10
 
 _COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 
@@ -166,7 +166,7 @@ def _finding(ink: Ink, finding: Finding) -> None:
     ink.paragraph(safe(finding.message), indent=_INDENT)
     rows = [
         ("at", show.place(finding.location) if finding.location else ""),
-        ("found", show.evidence(finding.evidence, full=ink.view.verbose)),
+        ("evidence", show.evidence(finding.evidence, full=ink.view.verbose)),
         ("fix", safe(finding.fix or "")),
     ]
     for label, text in rows:
