@@ -84,13 +84,13 @@ def _judge(spectrum: Spectrum, params: Params) -> Outcome:
         return passed(spectrum, f"built by the law '{schedule.rope_type}', which need not be")
     if spectrum.law is not None and follows_law(spectrum, 1e-5):
         return passed(spectrum, f"the table of the law '{spectrum.law.rope_type}'")
+    if not spectrum.finite:
+        return undecided(spectrum, "Whether the table is geometric")
     if padded(spectrum):
         return passed(spectrum, "the channels that turn are")
     ladders = spectrum.ladders()
     if all(_straight(spectrum, ladder, params) for ladder in ladders):
         return passed(spectrum)
-    if not spectrum.finite:
-        return undecided(spectrum, "Whether the table is geometric")
     if (repeats := copies(spectrum)) > 1:
         return Outcome(
             status=Status.UNKNOWN,
@@ -107,10 +107,10 @@ def _straight(spectrum: Spectrum, ladder: Sequence[int], params: Params) -> bool
     """A quick and safe yes: the logarithms lie on a line, closer than the tolerance."""
     values = [spectrum.values[k] for k in ladder]
     if len(values) < 3:
-        return spectrum.finite
-    if not (min(values) > 0 and max(values) < math.inf):
-        return False
-    return straightness([math.log(v) for v in values]) <= params.ulp * 2.0**-24
+        return True
+    return min(values) > 0 and straightness([math.log(v) for v in values]) <= (
+        params.ulp * 2.0**-24
+    )
 
 
 def _fitted(spectrum: Spectrum, ladders: Sequence[Sequence[int]], params: Params) -> Outcome:

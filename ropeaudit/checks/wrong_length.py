@@ -77,7 +77,7 @@ def _noticed(observation: Observation) -> Outcome:
         status=Status.FAIL,
         schedule=observation.schedule,
         severity=Severity.WARNING if observation.kind is Oddity.ODD_SPLIT else None,
-        message=observation.message,
+        message=f"{observation.message.rstrip('.')}.",
         evidence=dict(observation.evidence),
         location=observation.location,
     )

@@ -27,6 +27,7 @@ def test_what_the_reader_saw_is_a_finding_even_without_a_schedule() -> None:
     (found,) = outcomes(check, observations=[observed(Oddity.LENGTH_MISMATCH)])
     assert (found.status, found.severity, found.location) == (Status.FAIL, None, PLACE)
     assert found.evidence == {"expected": 48, "found": 64}
+    assert found.message == "short_factor has 64 entries, rotary_dim/2 is 48."
 
 
 def test_an_odd_split_is_a_warning() -> None:
