@@ -84,7 +84,7 @@ def run(case: Case, params: Params) -> Iterator[Outcome]:
 
 def _judge(spectrum: Spectrum, params: Params) -> Outcome:
     values = spectrum.values
-    if spectrum.falling and values and values[0] == 1.0 and values[-1] >= 1e-4:
+    if spectrum.falling and values and values[0] == 1.0 and values[-1] >= _normal(spectrum):
         return passed(spectrum)
     faults = [*_values(spectrum, params)]
     if spectrum.stored and not spectrum.learned and values:
@@ -122,12 +122,18 @@ def _values(spectrum: Spectrum, params: Params) -> Iterator[_Fault]:
     huge = [k for k, v in enumerate(values) if params.largest < abs(v) < math.inf]
     if huge:
         yield fault("huge", huge, f"above {params.largest:g}", Severity.ERROR)
-    normal = math.ldexp(1.0, FORMATS[dtype].min_exponent) if dtype in FORMATS else _TINY
+    normal = _normal(spectrum)
     denormal = [k for k, v in enumerate(values) if 0 < abs(v) < normal]
     if denormal:
         lost = any(abs(values[k]) < _TINY for k in denormal)
         level = Severity.ERROR if lost else Severity.WARNING
         yield fault("denormal", denormal, f"denormal in {dtype}", level)
+
+
+def _normal(spectrum: Spectrum) -> float:
+    """The smallest normal number of the table's format."""
+    fmt = FORMATS.get(spectrum.schedule.dtype)
+    return math.ldexp(1.0, fmt.min_exponent) if fmt else _TINY
 
 
 def _unfilled(spectrum: Spectrum) -> Iterator[_Fault]:

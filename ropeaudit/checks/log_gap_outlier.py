@@ -18,8 +18,8 @@ Fails when
     ramp; also for learned tables.
 
 Exactness
-    Logarithms in float64 of the stored values. Equal values count once, zeros not at all. Unknown when two different gaps are all there is, or when values that
-    are no numbers hide the rest.
+    Logarithms in float64 of the stored values. Equal values count once, zeros not at all. Unknown
+    when two different gaps are all there is, or when a value is no number.
 
 Options
     fences: how many quartile ranges a gap may lie from the median (default 3).
