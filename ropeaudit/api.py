@@ -142,7 +142,7 @@ def _undecided(report: SubjectReport) -> str:
 
 
 def _line(finding: Finding) -> str:
-    where = f" [{finding.schedule}]" if finding.schedule else ""
-    place = f" ({finding.location})" if finding.location else ""
+    where = f" [{quoted(finding.schedule)}]" if finding.schedule else ""
+    place = f" ({quoted(str(finding.location), MAX_MESSAGE)})" if finding.location else ""
     text = quoted(finding.message, MAX_MESSAGE)
     return f"  {finding.rule} {finding.name}{where}: {text}{place}"

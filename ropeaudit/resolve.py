@@ -42,7 +42,7 @@ def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
         wanted.append("llama_cpp")
     else:
         if reading.document is not None:
-            wanted.append("mistral" if reading.format == "params-json" else "transformers")
+            wanted.append("mistral" if _is_params(reading) else "transformers")
         if reading.tables:
             wanted.append("stored")
     lengths = tuple(sorted(set(contexts)))
@@ -56,6 +56,14 @@ def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
         notes=(*reading.notes, *(n for p in parts for n in p.notes)),
         reading=reading,
     )
+
+
+def _is_params(reading: Reading) -> bool:
+    if reading.format != "hub":
+        return reading.format == "params-json"
+    from ropeaudit.sources.hf_config import flavour
+
+    return reading.document is not None and flavour(reading.document) == "params-json"
 
 
 def _open(target: str | Any, *, offline: bool) -> Reading:

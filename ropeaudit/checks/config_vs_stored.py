@@ -16,7 +16,7 @@ rounding to the narrower format that it is held in (RA501 judges that).
 **Fails when.** It differs: the rule's severity from a phase drift of ``error_phase``, or when the
 scaling or base was lost; a warning from ``warning_phase``; else information. Skipped for learned
 tables, which no config predicts, and when there is no config or no table. Unknown when the channel
-counts differ, so that channels cannot be matched.
+counts differ, so that channels cannot be matched, and when a live buffer has no memory yet.
 
 **Exactness.** Float32 steps; a table read off cos and sin rows is allowed 16. Phase drift is
 ``min(|a - b| * L, pi)``, at the trained length or ``reference_length`` where none is stated.
@@ -66,7 +66,10 @@ class Difference:
 def run(case: Case, params: Params) -> Iterator[Outcome]:
     """One outcome for each stored table."""
     stored = case.subject.stored()
-    if not stored:
+    empty = next((n.message for n in case.subject.notes if n.kind == "meta_tensor"), None)
+    if empty is not None:
+        yield Outcome(status=Status.UNKNOWN, message=f"A table cannot be compared: {empty}.")
+    if not stored and empty is None:
         yield skipped("no table is stored beside the config")
     elif not case.subject.built():
         yield skipped("no config lies beside the stored tables")
@@ -141,7 +144,9 @@ def _law(held: Schedule, found: Difference, case: Case) -> tuple[str, bool]:
             ), True
     plain = fit(held)
     if plain is not None:
-        return _fitted(plain, built), True
+        means = built.rope_theta if built.rope_type in UNSCALED and plain.factor == 1 else None
+        other = means is None or not math.isclose(plain.base, means, rel_tol=1e-4)
+        return _fitted(plain, built), other
     if not all(0 < v < 1e4 for v in held.inv_freq):
         return "it looks like memory that was never initialised", True
     ratios = {round(b / a, 5) for a, b in zip(built.inv_freq, held.inv_freq, strict=True) if a}

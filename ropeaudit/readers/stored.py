@@ -117,7 +117,8 @@ def _distinct(tables: Iterable[StoredTable]) -> list[list[StoredTable]]:
     """Tables grouped by equal content, the largest group first, otherwise in stored order."""
     found: dict[tuple[object, ...], list[StoredTable]] = {}
     for table in tables:
-        found.setdefault((table.role, table.dtype, _bits(table)), []).append(table)
+        key = (table.role, table.dtype, table.attention_scaling, _bits(table))
+        found.setdefault(key, []).append(table)
     return sorted(found.values(), key=lambda same: -len(same))
 
 
@@ -125,6 +126,7 @@ def _schedule(
     component: str, layer_type: str | None, same: list[StoredTable], at: int, taken: set[str]
 ) -> Schedule:
     first = same[0]
+    scaling = _factor(first)
     layers = tuple(sorted({t.layer for t in same if t.layer is not None})) or None
     if at:
         label = _label(first, layers)
@@ -142,11 +144,26 @@ def _schedule(
         axes=_axes(first),
         inv_freq=first.values,
         dtype=first.dtype,
+        attention_scaling=1.0 if scaling is None else scaling,
         parameters={"role": first.role, "shape": list(first.shape)},
-        provenance=tuple(
-            Fact("inv_freq", f"{t.dtype}{list(t.shape)}", location=t.location) for t in same
+        provenance=(
+            *(Fact("inv_freq", f"{t.dtype}{list(t.shape)}", location=t.location) for t in same),
+            *(() if scaling is None else (_scaling_fact(first, scaling),)),
         ),
     )
+
+
+def _factor(table: StoredTable) -> float | None:
+    """The factor on cos and sin; None where it is not known to float32.
+
+    A narrow cache shows it rounded, which is no other factor.
+    """
+    rounded = table.role == "cos_sin_cache" and table.dtype not in ("float32", "float64")
+    return None if rounded else table.attention_scaling
+
+
+def _scaling_fact(table: StoredTable, value: float) -> Fact:
+    return Fact("attention_scaling", value, location=table.location)
 
 
 def _label(table: StoredTable, layers: tuple[int, ...] | None) -> str:
