@@ -60,7 +60,7 @@ def read_bytes(data: bytes, *, target: str, path: Path | None) -> Reading:
     elif data.startswith(_ZIP) or suffix == ".npz":
         arrays = list(_archive(data, file))
         tables = [t for a in arrays for t in _of_array(a, file)]
-    elif opening_bracket(data[:HEAD_BYTES]) == "[":
+    elif opening_bracket(data[:HEAD_BYTES]) == "[" and not _printed(data):
         tables = list(_of_list(loads(text_of(data, file), file), file, "", "inv_freq"))
     elif b"\0" in data[:64]:
         raise UnrecognisedFormat(
@@ -140,6 +140,11 @@ def _of_list(values: Json, file: str, pointer: str, name: str) -> Iterator[Store
     yield _table(name, numbers, dtype, Location(file=file, pointer=pointer or None))
 
 
+def _printed(data: bytes) -> bool:
+    """Whether a list has spaces for commas, as ``print`` shows an array."""
+    return b"," not in data and looks_numeric(data[:HEAD_BYTES])
+
+
 def _flat(row: list[Json], file: str) -> list[Json]:
     if any(isinstance(v, list) for v in row):
         raise InvalidValue(
@@ -158,7 +163,7 @@ def _number(value: Json, file: str, where: str) -> float:
     try:
         return float(value)
     except OverflowError:  # an integer beyond any float, as 1e400 is
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _single(values: Sequence[float]) -> bool:
