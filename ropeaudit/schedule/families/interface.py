@@ -94,6 +94,13 @@ def powers(base: float, dim: int, count: int | None = None) -> list[float]:
     InvalidValue for a base that is not a positive number or a width that is no width.
     """
     check_width(dim)
+    base32 = check_base(base)
+    exponents = f32s(2 * k / dim for k in range((dim + 1) // 2 if count is None else count))
+    return f32s(base32**e for e in exponents)
+
+
+def check_base(base: float) -> float:
+    """``base`` in float32; raises InvalidValue unless it is positive and finite there."""
     if not (base > 0 and math.isfinite(base)):
         raise InvalidValue(
             f"rope_theta is {quoted(base)}, expected a positive finite number", where="rope_theta"
@@ -103,8 +110,7 @@ def powers(base: float, dim: int, count: int | None = None) -> list[float]:
         raise InvalidValue(
             f"rope_theta is {quoted(base)}, outside what float32 holds", where="rope_theta"
         )
-    exponents = f32s(2 * k / dim for k in range((dim + 1) // 2 if count is None else count))
-    return f32s(base32**e for e in exponents)
+    return base32
 
 
 def check_width(dim: int) -> None:

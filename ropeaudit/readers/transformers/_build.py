@@ -1,0 +1,203 @@
+"""From standardised rope dicts to schedules."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from ropeaudit.facts import Fact, Note, Observation
+from ropeaudit.readers.transformers import _layers
+from ropeaudit.readers.transformers._axes import axes_of
+from ropeaudit.readers.transformers._inputs import (
+    KNOWN_TYPES,
+    at_length,
+    call,
+    choose_law,
+    inputs_of,
+    list_problem,
+    variants,
+    where,
+)
+from ropeaudit.readers.transformers._node import MAX_LENGTH, Node, number, whole
+from ropeaudit.readers.transformers._rope import LENGTH_TYPES, Rope, Ropes
+from ropeaudit.schedule.core import Context, Schedule
+from ropeaudit.schedule.families import Built, Inputs, family
+from ropeaudit.schedule.families.yarn import mscale
+
+AXIAL_KINDS = frozenset({"axial", "axial_thirds", "axial_dealt", "dinov3"})
+
+
+@dataclass(slots=True)
+class Result:
+    schedules: list[Schedule] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+
+def build(node: Node, ropes: Ropes, lengths: tuple[int, ...]) -> Result:
+    """Schedules of every rope dict of ``node``."""
+    out = Result()
+    node.facts.clear()
+    kinds = _layers.types(node)
+    turning = _layers.turning(node, kinds)
+    if turning == () and kinds is None and not node.rope.get("nested"):
+        turning = None
+    declared = node.integer("max_position_embeddings", 1, MAX_LENGTH)
+    shared = tuple(node.facts)
+    for rope in ropes.found:
+        node.facts[:] = shared
+        served = _served(node, rope, kinds, turning)
+        _build_one(node, rope, lengths, declared, kinds, served, out)
+    return out
+
+
+def _served(
+    node: Node, rope: Rope, kinds: list[str] | None, turning: tuple[int, ...] | None
+) -> tuple[int, ...] | None:
+    """Layers that turn by this dict."""
+    if rope.label is None or kinds is None or turning is None:
+        return turning
+    groups = node.rope.get("label_layers", {}).get(rope.label)
+    wanted = {rope.label} if groups is None else set(groups)
+    return tuple(i for i in turning if kinds[i] in wanted)
+
+
+def _build_one(
+    node: Node,
+    rope: Rope,
+    lengths: tuple[int, ...],
+    declared: int | None,
+    kinds: list[str] | None,
+    served: tuple[int, ...] | None,
+    out: Result,
+) -> None:
+    kind, law = choose_law(node, rope, out.observations)
+    if law is None:
+        return
+    inputs, facts = inputs_of(node, rope, kind, declared)
+    problem = list_problem(node, rope, kind, inputs)
+    if problem is not None:
+        out.observations.append(problem)
+        return
+    window = _layers.window(node, kinds, served)
+    for variant, length in variants(kind, inputs, declared, lengths):
+        built = call(node, rope, law, at_length(inputs, length))
+        out.schedules.append(
+            _schedule(node, rope, kind, inputs, built, variant, facts, served, declared, window)
+        )
+
+
+def _schedule(
+    node: Node,
+    rope: Rope,
+    kind: str,
+    inputs: Inputs,
+    built: Built,
+    variant: str | None,
+    facts: list[Fact],
+    served: tuple[int, ...] | None,
+    declared: int | None,
+    window: int | None,
+) -> Schedule:
+    sections = rope.values.get("mrope_section")
+    own = kind not in KNOWN_TYPES or kind == "default"
+    axes = axes_of(
+        node.rope.get("kind", "default") if own else kind,
+        node.rope.get("axes"),
+        sections,
+        len(built.inv_freq),
+    )
+    parameters = dict(built.parameters)
+    if sections is not None:
+        parameters["mrope_section"] = sections
+    return Schedule(
+        component=node.component,
+        layer_type=rope.label,
+        variant=variant,
+        layers=served,
+        rope_type=_shown_type(kind),
+        rope_theta=inputs.rope_theta,
+        head_dim=inputs.head_dim,
+        rotary_dim=_rotated(kind, inputs, len(built.inv_freq)),
+        pairing=_pairing(node),
+        axes=axes,
+        inv_freq=built.inv_freq,
+        unscaled=_unscaled(kind, inputs, built),
+        static_channels=built.static_channels,
+        attention_scaling=built.attention_scaling,
+        softmax_scale=_softmax(node, rope, kind),
+        context=_context(node, rope, kind, declared, window),
+        parameters=parameters,
+        provenance=tuple(facts),
+    )
+
+
+def _shown_type(kind: str) -> str:
+    if kind in AXIAL_KINDS:
+        return "axial"
+    return "default" if kind == "ernie_3d" else kind
+
+
+def _rotated(kind: str, inputs: Inputs, channels: int) -> int:
+    """Total rotated width over all axes."""
+    if kind == "axial_thirds":
+        return 6 * channels
+    return inputs.rotary_dim
+
+
+def _pairing(node: Node) -> str:
+    rule: str = node.rope.get("pairing", "half")
+    if rule.startswith("key:"):
+        value = node.value(rule[4:])
+        return "half" if value is False else "interleaved"
+    return rule
+
+
+def _unscaled(kind: str, inputs: Inputs, built: Built) -> tuple[float, ...] | None:
+    """The table before context extension, None where it cannot be known."""
+    if kind == "ntk_alpha":
+        return None
+    if kind == "proportional":
+        if inputs.number("factor", 1.0) == 1.0:
+            return built.inv_freq
+        law = family("proportional")
+        plain = {k: v for k, v in inputs.scaling.items() if k != "factor"}
+    elif kind in KNOWN_TYPES and kind != "default":
+        law, plain = family("default"), {}
+    else:
+        return built.inv_freq
+    assert law is not None  # both laws are part of this package
+    return law.build(
+        Inputs(
+            rope_theta=inputs.rope_theta,
+            rotary_dim=inputs.rotary_dim,
+            head_dim=inputs.head_dim,
+            partial_rotary_factor=inputs.partial_rotary_factor,
+            scaling=plain,
+        )
+    ).inv_freq
+
+
+def _softmax(node: Node, rope: Rope, kind: str) -> float:
+    """DeepSeek multiplies the logits by ``(0.1 m ln(factor) + 1) ** 2``, m = mscale_all_dim."""
+    key = node.rope.get("softmax")
+    weight = rope.values.get(key) if key else None
+    if kind == "default" or not weight or key is None:
+        return 1.0
+    factor = number(rope.values.get("factor"), "factor", where(node, rope, "factor"))
+    return math.pow(mscale(factor, number(weight, key, where(node, rope, key))), 2)
+
+
+def _context(
+    node: Node, rope: Rope, kind: str, declared: int | None, window: int | None
+) -> Context:
+    key = "original_max_position_embeddings"
+    original = rope.values.get(key)
+    if original is None:
+        top, pointer = node.find(key)
+        original = top if pointer is not None else None
+    stated = original is not None and not rope.original_defaulted
+    if stated or (kind in LENGTH_TYPES and original is not None):
+        trained = whole(original, key, where(node, rope, key), 1, MAX_LENGTH)
+        return Context(trained, declared, assumed=not stated, window=window)
+    return Context(declared, declared, assumed=kind != "dynamic", window=window)

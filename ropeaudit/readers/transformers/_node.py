@@ -1,0 +1,159 @@
+"""One config object with the data about its model type: fields, places, facts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ropeaudit.document import Document, escape
+from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.facts import Fact, Json, Location, Origin
+from ropeaudit.schedule.model_types import Spec
+
+MAX_COUNT = 100_000
+"""Heads or layers above this are a corrupt number; no list of that length is ever made."""
+
+MAX_LENGTH = 10**12
+MAX_WIDTH = 10**7
+
+
+@dataclass(slots=True)
+class Node:
+    """A config object: ``data`` at ``pointer`` of ``document``, read as ``model_type``."""
+
+    document: Document
+    data: Mapping[str, Json]
+    pointer: str
+    model_type: str | None
+    component: str
+    spec: Spec
+    generic: bool = False
+    present: bool = True
+    """False where the file lacks the part and the class defaults stand in for it."""
+    facts: list[Fact] = field(default_factory=list)
+    """What decided every schedule of this node (widths, lengths, layers)."""
+
+    @property
+    def rope(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.spec["rope"]
+        return found
+
+    def find(self, name: str) -> tuple[Json, str | None]:
+        """Value and pointer of a field; the class default with pointer None if it is not there."""
+        data = self.data
+        aliases = self.spec.get("aliases")
+        for key in aliases[name] if aliases and name in aliases else (name,):
+            if key in data:
+                return data[key], f"{self.pointer}/{escape(key)}"
+        return self.spec.get("defaults", {}).get(name), None
+
+    def value(self, name: str) -> Json:
+        return self.find(name)[0]
+
+    def place(self, pointer: str) -> Location:
+        """The location without its line, which is looked up only when a report prints it."""
+        return Location(file=self.document.file, pointer=pointer)
+
+    def fact(
+        self, name: str, value: Json, pointer: str | None, origin: Origin | None = None
+    ) -> Fact:
+        """``value`` with its origin: the file, the command line, or the class default."""
+        if pointer is None:
+            return Fact(name, value, origin or Origin.DEFAULT)
+        if origin is None:
+            overridden = pointer in self.document.overridden
+            origin = Origin.OVERRIDE if overridden else Origin.FILE
+        return Fact(name, value, origin, self.place(pointer))
+
+    def integer(self, name: str, low: int, high: int) -> int | None:
+        """A whole number within bounds, recorded as a fact; None where it is null or absent."""
+        value, pointer = self.find(name)
+        if value is None:
+            return None
+        number = whole(value, name, pointer, low, high)
+        self.facts.append(self.fact(name, number, pointer))
+        return number
+
+
+def whole(value: Json, name: str, pointer: str | None, low: int, high: int) -> int:
+    """``value`` as an int; raises InvalidValue unless it is a whole number in [low, high]."""
+    # type() and not isinstance: bool is an int to Python and never a size.
+    if type(value) is int or (type(value) is float and value.is_integer()):
+        number = int(value)
+        if low <= number <= high:
+            return number
+    raise InvalidValue(
+        f"{name} is {quoted(value)}, expected a whole number from {low} to {high}",
+        where=pointer or name,
+    )
+
+
+def number(value: Json, name: str, pointer: str | None) -> float:
+    """``value`` as a finite float; raises InvalidValue otherwise."""
+    if type(value) is float or type(value) is int:
+        try:
+            found = float(value)
+        except OverflowError:
+            found = math.inf
+        if math.isfinite(found):
+            return found
+    raise InvalidValue(
+        f"{name} is {quoted(value)}, expected a finite number", where=pointer or name
+    )
+
+
+def floor_division(node: Node, terms: list[Any]) -> int:
+    """``terms[0] // (terms[1] * ...)``: names are fields, numbers stand for themselves.
+
+    Raises InvalidValue where a field is missing or the result is no width.
+    """
+    values: list[int] = []
+    for term in terms:
+        if isinstance(term, str):
+            high = MAX_WIDTH if not values else MAX_COUNT
+            found = node.integer(term, 1, high)
+            if found is None:
+                raise InvalidValue(
+                    f"{term} is missing, and the head width follows from it; add it",
+                    where=f"{node.pointer}/{term}",
+                )
+            values.append(found)
+        else:
+            values.append(int(term))
+    divisor: int = math.prod(values[1:])
+    return values[0] // divisor
+
+
+def head_width(node: Node, label: str | None) -> int:
+    """The head width that tables are built for, with its facts recorded on the node.
+
+    Raises InvalidValue where it is missing, zero or absurd.
+    """
+    own = node.spec.get("label_head_dim", {}).get(label)
+    rule = own if own is not None else node.spec["head_dim"]
+    for term in rule:
+        if isinstance(term, int):
+            node.facts.append(Fact("head_dim", term, Origin.DEFAULT))
+            return term
+        if isinstance(term, str):
+            value, pointer = node.find(term)
+            if not value and type(value) is not float:  # None, 0 and "" fall through, as in `or`
+                continue
+            width = whole(value, term, pointer, 1, MAX_WIDTH)
+            node.facts.append(node.fact("head_dim", width, pointer))
+            return width
+        if isinstance(term, dict):
+            width = sum(floor_division(node, [name]) for name in term["sum"])
+        else:
+            width = floor_division(node, term)
+        width = max(width * node.spec.get("head_dim_times", 1), node.spec.get("head_dim_least", 0))
+        if width < 1:
+            raise InvalidValue(
+                f"{' / '.join(map(str, term))} gives a head width of {width}, expected at least 1",
+                where=node.find(str(term[-1]))[1] or str(term[-1]),
+            )
+        node.facts.append(Fact("head_dim", width, Origin.DERIVED))
+        return width
+    raise InvalidValue("head_dim is missing; add it", where=f"{node.pointer}/head_dim")

@@ -1,0 +1,80 @@
+"""What the data says about model types whose code is not in transformers.
+
+Keys of an entry: ``remote`` (what the observation says), ``only_if`` and ``none_if`` (fields that
+switch the rotation on or off; ``none`` says what there is instead), and in its ``rope``:
+``base_paths`` (places of the base below the top level), ``base_times`` (a key that multiplies the
+base), ``linear_key`` (a top-level key that holds a linear factor).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ropeaudit.document import Document, escape
+from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.facts import Json, Location, Observation, Oddity
+from ropeaudit.readers.transformers._node import Node, number
+from ropeaudit.schedule.model_types import Spec
+
+
+def why_none(spec: Spec, data: Mapping[str, Json]) -> str | None:
+    """Why a config of this type rotates nothing; None where it does."""
+    if "none" not in spec:
+        return None
+    allowed, refused = spec.get("only_if"), spec.get("none_if")
+    if allowed is None and refused is None:
+        return str(spec["none"])
+    defaults = spec.get("defaults", {})
+    for key, values in (allowed or {}).items():
+        if data.get(key, defaults.get(key)) not in values:
+            return str(spec["none"])
+    for key, value in (refused or {}).items():
+        if data.get(key, defaults.get(key)) == value:
+            return str(spec["none"])
+    return None
+
+
+def observation(
+    document: Document, pointer: str, component: str, message: str
+) -> Observation:
+    """That the file alone does not decide: code outside it does."""
+    where = f"{pointer}/model_type"
+    return Observation(
+        kind=Oddity.MODEL_SPECIFIC,
+        message=message,
+        location=Location(file=document.file, pointer=where),
+        schedule=component,
+    )
+
+
+def base(node: Node) -> tuple[Json, str] | None:
+    """The base from a nested place, or as a product; None where the usual rules apply."""
+    rule = node.rope
+    for path in rule.get("base_paths", ()):
+        value: Any = node.data
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
+        if value is not None:
+            return value, node.pointer + "".join(f"/{escape(step)}" for step in path)
+    key = rule.get("base_times")
+    if key is None or node.data.get(key) is None:
+        return None
+    pointer = f"{node.pointer}/{escape(key)}"
+    return rule["base"] * number(node.data[key], key, pointer), pointer
+
+
+def linear(node: Node, values: dict[str, Json], places: dict[str, str]) -> None:
+    """Turns a top-level linear factor other than 1 into a rope dict of type linear."""
+    key = node.rope.get("linear_key")
+    factor = None if key is None else node.data.get(key)
+    if key is None or factor is None or factor == 1:
+        return
+    pointer = f"{node.pointer}/{escape(key)}"
+    if number(factor, key, pointer) <= 0:
+        raise InvalidValue(
+            f"{key} is {quoted(factor)}, expected a number above 0", where=pointer
+        )
+    values.setdefault("rope_type", "linear")
+    values.setdefault("factor", factor)
+    places.setdefault("factor", pointer)

@@ -1,0 +1,216 @@
+"""From a document to its nodes: the config itself and every part that turns.
+
+Sub-configs are found through the model type's ``parts``. Where the class takes a fixed config for a
+part, that class reads it whatever its own ``model_type`` says; where it takes any (``AutoConfig``),
+the part's ``model_type`` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ropeaudit.document import Document, escape
+from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.facts import Json, Location, Note, Observation, Oddity
+from ropeaudit.readers.transformers._node import Node
+from ropeaudit.schedule.model_types import Spec, is_known_without_rotary, lookup
+
+MAX_DEPTH = 6
+"""Deepest nesting of parts in any known model is 3."""
+
+COMPONENTS = {
+    "text_config": "text",
+    "language_config": "text",
+    "llm_config": "text",
+    "decoder_config": "text",
+    "decoder": "text",
+    "thinker_config": None,
+    "token2wav_config": None,
+    "backbone_config": None,
+    "vision_encoder_config": None,
+    "audio_encoder": "audio",
+    "talker_config": "talker",
+    "depth_decoder_config": "depth_decoder",
+}
+"""Component of a part by its key; None takes the parent's. Other keys lose their ``_config``."""
+
+GENERIC: Spec = {
+    "head_dim": ["head_dim", ["hidden_size", "num_attention_heads"]],
+    "aliases": {
+        "hidden_size": ["hidden_size", "n_embd", "d_model", "dim"],
+        "num_attention_heads": ["num_attention_heads", "n_head", "n_heads", "num_heads"],
+        "num_hidden_layers": ["num_hidden_layers", "n_layer", "n_layers", "num_layers"],
+        "max_position_embeddings": ["max_position_embeddings", "n_positions", "max_seq_len"],
+    },
+    "rope": {"base": 10000.0, "partial": True, "pairing": "half"},
+}
+"""The common rules, for model types that transformers does not know."""
+
+ROTARY_MARKS = (
+    "rope_theta",
+    "rope_scaling",
+    "rope_parameters",
+    "rotary_pct",
+    "rotary_dim",
+    "rotary_emb_base",
+    "partial_rotary_factor",
+)
+
+
+@dataclass(slots=True)
+class Walk:
+    model_type: str | None = None
+    nodes: list[Node] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+
+def walk(document: Document) -> Walk:
+    """Every node of ``document`` that holds a rotary table, parents before parts."""
+    found = Walk()
+    data = document.data
+    model_type = data.get("model_type")
+    if model_type is not None and not isinstance(model_type, str):
+        raise InvalidValue(
+            f"model_type is {quoted(model_type)}, expected a name", where="/model_type"
+        )
+    found.model_type = model_type
+    _visit(found, document, data, "", model_type, None, 0)
+    return found
+
+
+def _visit(
+    found: Walk,
+    document: Document,
+    data: Mapping[str, Json],
+    pointer: str,
+    model_type: str | None,
+    component: str | None,
+    depth: int,
+    *,
+    present: bool = True,
+) -> None:
+    spec = _spec(data, model_type)
+    if spec is None:
+        _unknown(found, document, data, pointer, model_type, component, depth)
+        return
+    if "none" in spec:
+        if depth == 0:
+            found.notes.append(Note("no_rotary", f"{quoted(model_type)}: {spec['none']}"))
+        return
+    if "rope" in spec:
+        name = component or spec.get("component", "text")
+        found.nodes.append(Node(document, data, pointer, model_type, name, spec, present=present))
+    for part in spec.get("parts", ()):
+        _part(found, document, data, pointer, part, component, depth, spec, present=present)
+
+
+def _spec(data: Mapping[str, Json], model_type: str | None) -> Spec | None:
+    spec = None if model_type is None else lookup(model_type)
+    if spec is not None and "when" in spec:
+        # One model type, two classes: mistral with layer_types is read as ministral.
+        other = next((t for key, t in spec["when"].items() if data.get(key) is not None), None)
+        if other is not None:
+            return lookup(other)
+    return spec
+
+
+def _part(
+    found: Walk,
+    document: Document,
+    data: Mapping[str, Json],
+    pointer: str,
+    part: list[Any],
+    component: str | None,
+    depth: int,
+    spec: Spec,
+    *,
+    present: bool,
+) -> None:
+    key, optional, model_type, open_type = part[:4]
+    sub, where = data.get(key), f"{pointer}/{escape(key)}"
+    if sub is None and key == spec.get("flat_part"):
+        # Files from before the parts were split keep the text fields on top.
+        sub, where = data, pointer
+    elif sub is None:
+        if optional:
+            return
+        sub, present = part[4] if len(part) > 4 else {}, False
+    elif isinstance(sub, dict):
+        if open_type and isinstance(sub.get("model_type"), str):
+            model_type = sub["model_type"]
+    else:
+        raise InvalidValue(f"{key} is {quoted(sub)}, expected an object of settings", where=where)
+    if depth < MAX_DEPTH:
+        name = part_component(key, component)
+        _visit(found, document, sub, where, model_type, name, depth + 1, present=present)
+
+
+def part_component(key: str, parent: str | None) -> str:
+    """The component that a sub-config under ``key`` belongs to."""
+    name = COMPONENTS.get(key, key.removesuffix("_config"))
+    if name is None or (name == "text" and parent):
+        return parent or "text"
+    return name
+
+
+def _unknown(
+    found: Walk,
+    document: Document,
+    data: Mapping[str, Json],
+    pointer: str,
+    model_type: str | None,
+    component: str | None,
+    depth: int,
+) -> None:
+    """A type without an entry: no rotary if transformers knows it, else the common rules."""
+    if model_type is not None and is_known_without_rotary(model_type):
+        if depth == 0:
+            found.notes.append(
+                Note("no_rotary", f"{quoted(model_type)} has no rotary position encoding")
+            )
+        return
+    if depth > MAX_DEPTH:
+        return
+    rotary = any(data.get(key) is not None for key in ROTARY_MARKS)
+    parts = [k for k, v in data.items() if k.endswith("_config") and _is_part(v)]
+    if rotary and _has_width(data):
+        found.nodes.append(
+            Node(document, data, pointer, model_type, component or "text", GENERIC, generic=True)
+        )
+        found.observations.append(_generic(document, pointer, model_type))
+    for key in parts:
+        sub = data[key]
+        kind = sub.get("model_type") if isinstance(sub.get("model_type"), str) else None
+        where, name = f"{pointer}/{escape(key)}", part_component(key, component)
+        _visit(found, document, sub, where, kind, name, depth + 1)
+
+
+def _is_part(value: Json) -> bool:
+    return isinstance(value, dict) and (
+        isinstance(value.get("model_type"), str) or _has_width(value)
+    )
+
+
+def _has_width(data: Mapping[str, Json]) -> bool:
+    if data.get("head_dim") is not None:
+        return True
+    aliases = GENERIC["aliases"]
+    return all(
+        any(data.get(k) is not None for k in aliases[n])
+        for n in ("hidden_size", "num_attention_heads")
+    )
+
+
+def _generic(document: Document, pointer: str, model_type: str | None) -> Observation:
+    named = "no model_type" if model_type is None else f"model_type {quoted(model_type)}"
+    where = f"{pointer}/model_type"
+    return Observation(
+        kind=Oddity.GENERIC_READING,
+        message=f"{named} is not one that transformers knows: read by the common rules, with half "
+        "pairing and the usual defaults assumed",
+        location=Location(file=document.file, pointer=where) if model_type is not None else None,
+        evidence={"model_type": model_type},
+    )
