@@ -142,7 +142,9 @@ def _of_list(values: Json, file: str, pointer: str, name: str) -> Iterator[Store
 
 def _printed(data: bytes) -> bool:
     """Whether a list has spaces for commas, as ``print`` shows an array."""
-    return b"," not in data and looks_numeric(data[:HEAD_BYTES])
+    several = b"," not in data and len(data.strip(b"[] \t\r\n").split()) > 1
+    whole = data.count(b"[") == data.count(b"]") == 1
+    return several and whole and looks_numeric(data[:HEAD_BYTES])
 
 
 def _flat(row: list[Json], file: str) -> list[Json]:
