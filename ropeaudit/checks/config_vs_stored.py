@@ -13,10 +13,11 @@ run two different models from the same files.
 **Passes when.** Every channel agrees to 4 float32 ulp, or the stored table is the config's after
 rounding to the narrower format that it is held in (RA501 judges that).
 
-**Fails when.** It differs: the rule's severity from a phase drift of ``error_phase``, or when the
-scaling or base was lost; a warning from ``warning_phase``; else information. Skipped for learned
-tables, which no config predicts, and when there is no config or no table. Unknown when the channel
-counts differ, so that channels cannot be matched, and when a live buffer has no memory yet.
+**Fails when.** It differs: the rule's severity from a phase drift of ``error_phase``, and already
+from ``warning_phase`` when the scaling or base was lost; else a warning from there; below it is
+information. Skipped for learned tables, which no config predicts, and when there is no config or no
+table. Unknown when the channel counts differ, so that channels cannot be matched, and when a live
+buffer has no memory yet.
 
 **Exactness.** Float32 steps; a table read off cos and sin rows is allowed 16. Phase drift is
 ``min(|a - b| * L, pi)``, at the trained length or ``reference_length`` where none is stated.
@@ -144,9 +145,7 @@ def _law(held: Schedule, found: Difference, case: Case) -> tuple[str, bool]:
             ), True
     plain = fit(held)
     if plain is not None:
-        means = built.rope_theta if built.rope_type in UNSCALED and plain.factor == 1 else None
-        other = means is None or not math.isclose(plain.base, means, rel_tol=1e-4)
-        return _fitted(plain, built), other
+        return _fitted(plain, built), True
     if not all(0 < v < 1e4 for v in held.inv_freq):
         return "it looks like memory that was never initialised", True
     ratios = {round(b / a, 5) for a, b in zip(built.inv_freq, held.inv_freq, strict=True) if a}
@@ -177,9 +176,10 @@ def _fitted(plain: Fit, built: Schedule) -> str:
 def _finding(held: Schedule, found: Difference, law: tuple[str, bool], params: Params) -> Outcome:
     said, lost = law
     severity: Severity | None = None
-    if found.max_phase_drift < params.error_phase and not lost:
-        warns = found.max_phase_drift >= params.warning_phase
-        severity = Severity.WARNING if warns else Severity.INFO
+    if found.max_phase_drift < params.warning_phase:
+        severity = Severity.INFO
+    elif found.max_phase_drift < params.error_phase and not lost:
+        severity = Severity.WARNING
     k, channels = found.first, len(held.inv_freq)
     return Outcome(
         status=Status.FAIL,

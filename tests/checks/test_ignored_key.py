@@ -1,0 +1,115 @@
+"""What readers notice about keys, weighed by harm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ropeaudit.checks import ignored_key as check
+from ropeaudit.document import Document
+from ropeaudit.facts import InputFile, Location, Observation, Oddity, Reading
+from ropeaudit.findings import Outcome, Severity, Status
+from tests.schedules import llama3, only, outcomes, plain
+
+
+def noticed(kind: Oddity, pointer: str = "", **evidence: Any) -> Observation:
+    place = Location(file="config.json", pointer=pointer) if pointer else None
+    return Observation(kind=kind, message="noticed", location=place, evidence=evidence)
+
+
+def judged(*observations: Observation, **kw: Any) -> Outcome:
+    found = outcomes(check, plain(trained=4096), observations=observations, **kw)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def config(data: dict[str, Any]) -> Reading:
+    return Reading(target="m", format="hf-config", document=Document("config.json", data))
+
+
+@pytest.mark.parametrize(
+    ("observation", "severity"),
+    [
+        (noticed(Oddity.TYPE_CONFLICT, type="linear", rope_type="yarn"), None),
+        (noticed(Oddity.TYPE_CONFLICT, type="su", rope_type="longrope"), Severity.INFO),
+        (noticed(Oddity.TYPE_CONFLICT, type="mrope", rope_type="default"), Severity.INFO),
+        (noticed(Oddity.SCHEMA_CONFLICT), None),
+        (noticed(Oddity.SCHEMA_CONFLICT, changes_table=False), Severity.INFO),
+        (noticed(Oddity.PER_LAYER_IGNORED), None),
+        (noticed(Oddity.KEY_IGNORED, "/factor"), Severity.WARNING),
+        (noticed(Oddity.KEY_IGNORED, "/factor", value=1.0), Severity.INFO),
+        (noticed(Oddity.KEY_IGNORED, "/rope_scaling/finetuned"), Severity.INFO),
+        (noticed(Oddity.KEY_IGNORED, "/other", changes_table=True), Severity.WARNING),
+        (noticed(Oddity.KEY_MISSPELT, "/rope_thta", meant="rope_theta"), Severity.WARNING),
+        (noticed(Oddity.TYPE_MISSING), Severity.WARNING),
+        (noticed(Oddity.TYPE_UNKNOWN), Severity.WARNING),
+        (noticed(Oddity.BETA_ORDER, beta_fast=1.0, beta_slow=32.0), None),
+        (noticed(Oddity.BETA_ORDER, low_freq_factor=1.0, high_freq_factor=1.0), Severity.WARNING),
+        (noticed(Oddity.BETA_ORDER, low_freq_factor=4.0, high_freq_factor=1.0), None),
+    ],
+    ids=lambda v: v.kind.value if isinstance(v, Observation) else str(v),
+)
+def test_severity_follows_harm(observation: Observation, severity: Severity | None) -> None:
+    found = judged(observation)
+    assert found.status is Status.FAIL
+    assert found.severity is severity
+    assert found.location == observation.location
+
+
+def test_bounds_are_taken_from_the_schedule_where_evidence_is_silent() -> None:
+    schedule = llama3()
+    found = only(check, schedule, observations=[noticed(Oddity.BETA_ORDER)])
+    assert found.severity is None
+    equal = {**schedule.parameters, "high_freq_factor": 1.0}
+    found = only(check, llama3(parameters=equal), observations=[noticed(Oddity.BETA_ORDER)])
+    assert found.severity is Severity.WARNING
+
+
+def test_what_other_rules_judge_is_left_to_them() -> None:
+    for kind in (Oddity.BASE_DEFAULTED, Oddity.ORIGINAL_DEFAULTED, Oddity.LENGTH_MISMATCH):
+        assert judged(noticed(kind), reading=config({})).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("model_type", "flags", "status"),
+    [
+        ("smollm3", [0, 0, 0, 1] * 9, Status.FAIL),
+        ("smollm3", [1, 1, 1, 0] * 9, Status.PASS),
+        ("llama4_text", [], Status.PASS),
+        ("llama", [0, 0, 0, 1], Status.PASS),
+    ],
+)
+def test_inverted_list(model_type: str, flags: list[int], status: Status) -> None:
+    data = {"model_type": model_type, "no_rope_layers": flags}
+    found = judged(reading=config(data))
+    assert found.status is status
+    if status is Status.FAIL:
+        assert found.severity is Severity.WARNING
+        assert found.evidence == {"without_rotation": 27, "layers": 36}
+        nested = judged(reading=config({"text_config": data}))
+        assert nested.location == Location(
+            file="config.json", pointer="/text_config/no_rope_layers"
+        )
+
+
+@pytest.mark.parametrize(
+    ("weight", "status"), [(64.0, Status.FAIL), (1.0, Status.PASS), (-1.0, Status.PASS)]
+)
+def test_mix_weight_of_gguf(weight: float, status: Status) -> None:
+    reading = Reading(
+        target="m",
+        format="gguf",
+        metadata={"laguna.rope.scaling.yarn_ext_factor": weight},
+        files=(InputFile(path="m.gguf", format="gguf"),),
+    )
+    found = judged(reading=reading)
+    assert found.status is status
+    if status is Status.FAIL:
+        assert found.severity is None
+        assert found.location is not None
+        assert found.location.key == "laguna.rope.scaling.yarn_ext_factor"
+
+
+def test_skips_without_any_keys() -> None:
+    assert judged(reading=Reading(target="t", format="raw")).status is Status.SKIP
