@@ -183,6 +183,8 @@ def _skip(cursor: Cursor, kind: int, key: str, depth: int = 0) -> None:
             cursor.step(count * _SIZES[item], what)
         elif item == _STRING:
             cursor.strings(count, what)
+        elif item != _ARRAY:
+            raise cursor.wrong(f"{what} has items of the unknown type {item}", cursor.pos - 12)
         else:
             cursor.room(count, 12, what)
             for _ in range(count):

@@ -50,11 +50,12 @@ class Architecture:
     ``switch``: ``rope.scaling.finetuned`` false means no rotation; ``pattern``: reads
     ``attention.rope_pattern``. ``recurrent``: layers without attention, ``kv`` (no key-value heads)
     or a full-attention interval. ``reads``: scaling keys beyond the common ones. ``log_unit``: what
-    ``yarn_log_multiplier`` is divided by; ``log_both``: it is ``mscale`` too. ``logits``: scales the
-    logits as DeepSeek does. ``permuted``: converters reorder query and key rows. ``whole_head``: the
-    width is the head's, whatever the key; ``half_width``: full layers rotate half of it.
-    ``fixed_base``: 10000, whatever the key; ``compress``: compressed layers have their own base. ``family_base``: the base that the published models have where a
-    file without one is wrong, or right when it is 10000.
+    ``yarn_log_multiplier`` is divided by; ``log_both``: it is ``mscale`` too. ``logits``: scales
+    the logits as DeepSeek does. ``permuted``: converters reorder query and key rows.
+    ``whole_head``: the width is the head's, whatever the key; ``half_width``: full layers rotate
+    half of it. ``fixed_base``: 10000, whatever the key; ``compress``: compressed layers have their
+    own base. ``family_base``: the base of the published models, with which a file without the key
+    is wrong, or right when it is 10000.
     """
 
     pairing: str = "half"
