@@ -51,3 +51,6 @@ SCALED_TWIN = {
     ("llama", 500_000.0): "looks like a Llama 3.1 model without its llama3 scaling",
 }
 """What a long declared length without scaling most likely is."""
+
+ROTATES_LOCALLY = frozenset({"llama4", "llama4_text"})
+"""Families whose rotated layers attend within chunks; layers without rotation reach further."""

@@ -11,7 +11,8 @@ default is right (Falcon, ESM); or the schedule does not turn with token positio
 
 **Fails when.** The default contradicts what released models of the family use, or llama3 scaling
 (made for 500,000) stands on 10000, or the trained length is ``long_from`` or more: the rule's
-severity. A scaled model trained at ``doubtful_from`` or more is a warning. A short model that gets
+severity. A scaled model trained at ``doubtful_from`` or more, and a base under a key that only the
+model's own code reads, are warnings. A short model that gets
 10000, and a class default other than 10000, are information: Llama 2 ships so.
 
 **Exactness.** The trained length is the original one where it is stated, else declared / factor for
@@ -30,7 +31,8 @@ from dataclasses import dataclass
 from ropeaudit.checks._lengths import about, number, passed, skipped, text
 from ropeaudit.checks._practice import DEFAULT_IS_RIGHT, USUAL_BASE
 from ropeaudit.checks.interface import Case
-from ropeaudit.facts import Observation, Oddity
+from ropeaudit.errors import quoted
+from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.schedule.core import Schedule
 
@@ -77,7 +79,8 @@ def _outcome(
     if not isinstance(base, int | float):
         base = schedule.rope_theta if schedule else None
     trained = _trained(schedule)
-    usual = USUAL_BASE.get(family)
+    known = observation.evidence.get("family_base")
+    usual = float(known) if isinstance(known, int | float) else USUAL_BASE.get(family)
     severity, reason = _weigh(family, base, usual, schedule, trained, observation, params)
     if severity is Severity.INFO and family in DEFAULT_IS_RIGHT and reason == "":
         return passed(schedule)
@@ -94,10 +97,16 @@ def _outcome(
             "trained": trained,
             "model_type": family or None,
         },
-        location=observation.location,
+        location=observation.location or _file(case),
         fix=f"Write rope_theta as the weights were trained"
         f"{f' (released {family} models: {about(usual)})' if usual else ''}.",
     )
+
+
+def _file(case: Case) -> Location | None:
+    """What is missing has no place of its own, but it is missing in a file."""
+    files = case.subject.reading.files if case.subject.reading else ()
+    return Location(file=files[0].path) if files else None
 
 
 def _trained(schedule: Schedule | None) -> float | None:
@@ -119,6 +128,9 @@ def _weigh(
     params: Params,
 ) -> tuple[Severity, str]:
     """How grave the default is, and the reason as the end of a sentence."""
+    elsewhere = observation.evidence.get("elsewhere")
+    if elsewhere is not None:
+        return Severity.WARNING, f"; {quoted(elsewhere)} is in the file, and its code may read it"
     if usual is not None and base is not None and base != usual:
         return Severity.ERROR, f"; released {family} models use {about(usual)}"
     if base is not None and base != COMMON_DEFAULT:

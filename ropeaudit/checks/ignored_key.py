@@ -4,8 +4,8 @@
 old and new schema, or top level and block, both present and different; position keys that the
 engine does not read; keys that look like known ones; a block without a type; a type that no engine
 knows; a list of layers without rotation that the model's code does not read; ramp bounds in the
-wrong order. It also looks at lists of rotated layers that leave most layers without rotation, and
-at GGUF's ``yarn_ext_factor``, a mix weight that must lie in 0..1.
+wrong order; values outside their range (GGUF's ``yarn_ext_factor``, a mix weight in 0..1). It also
+looks at lists of rotated layers that leave most layers without rotation.
 
 **Why it matters.** A key that is not read changes nothing, however much its author meant it to, and
 two keys that differ are read differently by different engines.
@@ -13,10 +13,10 @@ two keys that differ are read differently by different engines.
 **Passes when.** Nothing was noticed.
 
 **Fails when.** Something was. Severity follows the harm: two values of which only one can be meant,
-layers rotated that should not be, and a ramp that runs backwards have the rule's severity; a dead
-key that would change the table, an unknown type, an inverted list, and equal llama3 bounds are
-warnings; spellings that mean the same, neutral values, and dead keys that no table depends on are
-information.
+layers rotated that should not be, a value out of range, and a ramp that runs backwards have the
+rule's severity; a dead key that would change the table, an unknown type, an inverted list, and
+equal llama3 bounds are warnings; spellings that mean the same, values that change nothing or agree
+with what is built, and dead keys that no table depends on are information.
 
 **Exactness.** The reader's evidence ``changes_table`` decides where it is given.
 
@@ -33,7 +33,7 @@ from typing import Any
 
 from ropeaudit.checks._lengths import passed, skipped
 from ropeaudit.checks.interface import Case
-from ropeaudit.document import Document
+from ropeaudit.document import Document, unescape
 from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.schedule.core import Schedule
@@ -57,6 +57,16 @@ MEANINGFUL = frozenset(
     }
 )  # fmt: skip
 """Keys that would change a table if they were read."""
+BASES = frozenset({"rope_theta", "rotary_emb_base", "rope_base", "rope_freq_base"})
+FRACTIONS = frozenset(
+    {
+        "partial_rotary_factor",
+        "rotary_pct",
+        "rope_percent",
+        "rope_percentage",
+        "rotary_emb_fraction",
+    }
+)
 SAME = (frozenset({"longrope", "su"}), frozenset({"default", "mrope"}))
 """Type names of one law."""
 ROTATED = ("no_rope_layers",)
@@ -74,7 +84,6 @@ def run(case: Case, params: Params) -> Iterator[Outcome]:
     subject = case.subject
     found = [o for o in (_observed(case, x) for x in subject.observations) if o is not None]
     found.extend(_inverted_list(case))
-    found.extend(_mix_weight(case))
     yield from found
     if not found:
         reading = subject.reading
@@ -87,10 +96,14 @@ def _observed(case: Case, o: Observation) -> Outcome | None:
     match o.kind:
         case Oddity.TYPE_CONFLICT:
             severity = _type_conflict(o)
-        case Oddity.SCHEMA_CONFLICT | Oddity.PER_LAYER_IGNORED:
+        case Oddity.SCHEMA_CONFLICT | Oddity.OUT_OF_RANGE:
             severity = None
+        case Oddity.PER_LAYER_IGNORED:
+            flags = _written(case, o)
+            idle = isinstance(flags, list) and all(flags)
+            severity = Severity.INFO if idle else None
         case Oddity.KEY_IGNORED | Oddity.KEY_MISSPELT:
-            severity = _dead_key(o)
+            severity = _dead_key(case, o)
         case Oddity.TYPE_MISSING | Oddity.TYPE_UNKNOWN:
             severity = Severity.WARNING
         case Oddity.BETA_ORDER:
@@ -119,6 +132,7 @@ _FIXES = {
     Oddity.TYPE_UNKNOWN: "Use a type that the engine knows; the schedule cannot be derived.",
     Oddity.PER_LAYER_IGNORED: "Use the model_type whose code reads the list.",
     Oddity.BETA_ORDER: "Swap the two bounds.",
+    Oddity.OUT_OF_RANGE: "Write a value inside the range, or leave the key out.",
 }
 
 
@@ -128,30 +142,60 @@ def _type_conflict(o: Observation) -> Severity | None:
     return Severity.INFO if same and names else None
 
 
-def _dead_key(o: Observation) -> Severity:
+def _dead_key(case: Case, o: Observation) -> Severity:
     """A dead key is as grave as what it would do, and that is at most a lost intention."""
     if o.evidence.get("changes_table") is True:
         return Severity.WARNING
     pointer = o.location.pointer or o.location.key if o.location else None
     key = str(o.evidence.get("key") or pointer or "").rsplit("/", 1)[-1].rsplit(".", 1)[-1]
     meant = str(o.evidence.get("meant") or key).rsplit("/", 1)[-1]
-    if "value" in o.evidence and o.evidence["value"] in NEUTRAL.get(meant, ()):
+    value = o.evidence.get("value", _written(case, o))
+    known = "value" in o.evidence or value is not None
+    idle = value is None or value is False or value in NEUTRAL.get(meant, ())
+    if known and (idle or any(_agrees(meant, value, s) for s in case.subject.built())):
         return Severity.INFO
     misspelt = o.kind is Oddity.KEY_MISSPELT
     return Severity.WARNING if misspelt or meant in MEANINGFUL else Severity.INFO
 
 
+def _agrees(key: str, value: Any, schedule: Schedule) -> bool:
+    """Whether the schedule as built already is what the dead key asks for."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    if key in BASES:
+        return value == schedule.rope_theta
+    if key == "rotary_dim":
+        return value == schedule.rotary_dim
+    head = schedule.head_dim
+    return key in FRACTIONS and bool(head) and int(value * (head or 0)) == schedule.rotary_dim
+
+
+def _written(case: Case, o: Observation) -> Any:
+    """What the document holds at the place of the observation; None if that cannot be told."""
+    reading = case.subject.reading
+    node: Any = (
+        reading.document.data if reading and isinstance(reading.document, Document) else None
+    )
+    pointer = o.location.pointer if o.location else None
+    if node is None or not pointer:
+        return None
+    for step in pointer.split("/")[1:]:
+        node = node.get(unescape(step)) if isinstance(node, Mapping) else None
+    return node
+
+
 def _bounds(case: Case, o: Observation) -> Severity | None:
     """Equal llama3 bounds leave the blend empty, which works; reversed ones do not."""
-    low, high = (_value(case, o, k) for k in ("low_freq_factor", "high_freq_factor"))
+    names = (("low", "low_freq_factor"), ("high", "high_freq_factor"))
+    low, high = (_value(case, o, *keys) for keys in names)
     return Severity.WARNING if low is not None and low == high else None
 
 
-def _value(case: Case, o: Observation, key: str) -> Any:
-    if key in o.evidence:
-        return o.evidence[key]
+def _value(case: Case, o: Observation, *keys: str) -> Any:
+    """From the evidence, else from the parameters of the schedule that is meant."""
     schedules = [s for s in case.subject.schedules if o.schedule in (None, s.name)]
-    return next((s.parameters[key] for s in schedules if key in s.parameters), None)
+    held = [o.evidence, *(s.parameters for s in schedules)]
+    return next((h[k] for h in held for k in keys if k in h), None)
 
 
 def _inverted_list(case: Case) -> Iterator[Outcome]:
@@ -179,27 +223,3 @@ def _inverted_list(case: Case) -> Iterator[Outcome]:
                     location=Location(file=document.file, pointer=f"{prefix}/{key}"),
                     fix="Write 1 for each layer that rotates and 0 for each that does not.",
                 )
-
-
-def _mix_weight(case: Case) -> Iterator[Outcome]:
-    reading = case.subject.reading
-    for key, value in ((reading.metadata if reading else None) or {}).items():
-        if not key.endswith("rope.scaling.yarn_ext_factor"):
-            continue
-        if isinstance(value, int | float) and not 0 <= value <= 1 and value != -1:
-            text = [s for s in case.subject.schedules if s.is_text]
-            yield Outcome(
-                status=Status.FAIL,
-                schedule=_first_name(text),
-                message=f"yarn_ext_factor is {value:.6g}, but it is the weight of the ramp and "
-                "lies between 0 and 1; a scaling factor was probably written there.",
-                evidence={"expected": 1.0, "found": value},
-                location=Location(file=reading.files[0].path, key=key)
-                if reading and reading.files
-                else None,
-                fix="Write 1.0, or leave the key out.",
-            )
-
-
-def _first_name(schedules: list[Schedule]) -> str | None:
-    return schedules[0].name if schedules else None

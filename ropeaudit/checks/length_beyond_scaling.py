@@ -45,7 +45,7 @@ from ropeaudit.checks._lengths import (
     text,
     unknown,
 )
-from ropeaudit.checks._practice import SCALED_TWIN, TRAINED_LENGTH
+from ropeaudit.checks._practice import ROTATES_LOCALLY, SCALED_TWIN, TRAINED_LENGTH
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.schedule.core import Schedule
@@ -83,7 +83,8 @@ def _judge(schedule: Schedule, model_type: str, params: Params) -> Outcome:
         return skipped(f"{schedule.name}: no length is declared")
     if not finite(schedule):
         return unknown(schedule, "the table holds NaN or infinities", place(schedule, "inv_freq"))
-    if schedule.layer_type in LIMITED and schedule.context.window is None:
+    local = schedule.layer_type in LIMITED or model_type in ROTATES_LOCALLY
+    if local and schedule.context.window is None:
         return passed(schedule)  # attention is local, its reach is just not stated
     found = _wraps(schedule, length, params)
     if found is None and schedule.rope_type == "default":

@@ -89,6 +89,9 @@ def _remark(observation: Observation) -> Outcome:
 
 
 def _judge(schedule: Schedule) -> Outcome:
+    grown = number(schedule, "effective_rope_theta")
+    if schedule.rope_type == "ntk_alpha" and grown is not None and grown != schedule.rope_theta:
+        return passed(schedule)  # the law changes the base, whatever the table was before
     if schedule.unscaled is None:
         return unknown(
             schedule,

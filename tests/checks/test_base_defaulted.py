@@ -13,6 +13,7 @@ from ropeaudit.findings import Severity, Status
 from ropeaudit.schedule.core import Context, Schedule
 from tests.schedules import llama3, only, outcomes, plain, scaled, stored, yarn
 
+WARNING = Severity.WARNING
 PLACE = Location(file="config.json", pointer="")
 
 
@@ -44,6 +45,8 @@ LINEAR = scaled("linear", scaling={"factor": 8.0}, context=assumed(32768))
         (plain(context=assumed(32768)), defaulted("qwen2"), None),
         (plain(context=assumed(32768)), defaulted("llama"), None),
         (llama3(1e4), defaulted("llama", scaled=True), None),
+        (plain(context=assumed(8192)), defaulted("some_arch", family_base=1e6), None),
+        (plain(context=assumed(65536)), defaulted("chatglm", elsewhere="rope_ratio"), WARNING),
         (plain(5e6, context=assumed(65536)), defaulted("smollm3", 5e6), Severity.INFO),
     ],
 )

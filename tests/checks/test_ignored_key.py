@@ -8,7 +8,7 @@ import pytest
 
 from ropeaudit.checks import ignored_key as check
 from ropeaudit.document import Document
-from ropeaudit.facts import InputFile, Location, Observation, Oddity, Reading
+from ropeaudit.facts import Location, Observation, Oddity, Reading
 from ropeaudit.findings import Outcome, Severity, Status
 from tests.schedules import llama3, only, outcomes, plain
 
@@ -42,11 +42,14 @@ def config(data: dict[str, Any]) -> Reading:
         (noticed(Oddity.KEY_IGNORED, "/rope_scaling/finetuned"), Severity.INFO),
         (noticed(Oddity.KEY_IGNORED, "/other", changes_table=True), Severity.WARNING),
         (noticed(Oddity.KEY_MISSPELT, "/rope_thta", meant="rope_theta"), Severity.WARNING),
+        (noticed(Oddity.OUT_OF_RANGE, key="rope.scaling.yarn_ext_factor", value=64.0), None),
         (noticed(Oddity.TYPE_MISSING), Severity.WARNING),
         (noticed(Oddity.TYPE_UNKNOWN), Severity.WARNING),
         (noticed(Oddity.BETA_ORDER, beta_fast=1.0, beta_slow=32.0), None),
         (noticed(Oddity.BETA_ORDER, low_freq_factor=1.0, high_freq_factor=1.0), Severity.WARNING),
         (noticed(Oddity.BETA_ORDER, low_freq_factor=4.0, high_freq_factor=1.0), None),
+        (noticed(Oddity.BETA_ORDER, low=1.0, high=1.0, rope_type="llama3"), Severity.WARNING),
+        (noticed(Oddity.BETA_ORDER, low=32.0, high=1.0, rope_type="yarn"), None),
     ],
     ids=lambda v: v.kind.value if isinstance(v, Observation) else str(v),
 )
@@ -94,21 +97,36 @@ def test_inverted_list(model_type: str, flags: list[int], status: Status) -> Non
 
 
 @pytest.mark.parametrize(
-    ("weight", "status"), [(64.0, Status.FAIL), (1.0, Status.PASS), (-1.0, Status.PASS)]
+    ("key", "value", "severity"),
+    [
+        ("rotary_dim", 128, Severity.INFO),
+        ("rotary_dim", 64, Severity.WARNING),
+        ("partial_rotary_factor", 1.0, Severity.INFO),
+        ("partial_rotary_factor", 0.25, Severity.WARNING),
+        ("rotary_emb_base", 10000, Severity.INFO),
+        ("rotary_emb_base", 20000, Severity.WARNING),
+        ("rope_theta", None, Severity.INFO),
+    ],
 )
-def test_mix_weight_of_gguf(weight: float, status: Status) -> None:
-    reading = Reading(
-        target="m",
-        format="gguf",
-        metadata={"laguna.rope.scaling.yarn_ext_factor": weight},
-        files=(InputFile(path="m.gguf", format="gguf"),),
-    )
-    found = judged(reading=reading)
-    assert found.status is status
-    if status is Status.FAIL:
-        assert found.severity is None
-        assert found.location is not None
-        assert found.location.key == "laguna.rope.scaling.yarn_ext_factor"
+def test_dead_key_that_agrees_with_what_is_built(key: str, value: Any, severity: Severity) -> None:
+    assert judged(noticed(Oddity.KEY_IGNORED, f"/{key}", value=value)).severity is severity
+    if value is not None:
+        reading = config({key: value})
+        assert judged(noticed(Oddity.KEY_IGNORED, f"/{key}"), reading=reading).severity is severity
+
+
+def test_misspelt_switch_that_is_off_is_information() -> None:
+    observation = noticed(Oddity.KEY_MISSPELT, "/rope_interleaved", meant="rope_interleave")
+    off = judged(observation, reading=config({"rope_interleaved": False}))
+    on = judged(observation, reading=config({"rope_interleaved": True}))
+    assert (off.severity, on.severity) == (Severity.INFO, Severity.WARNING)
+
+
+def test_unread_list_without_an_exception_is_information() -> None:
+    observation = noticed(Oddity.PER_LAYER_IGNORED, "/no_rope_layers")
+    for flags, severity in (([], Severity.INFO), ([1, 1], Severity.INFO), ([1, 0], None)):
+        reading = config({"model_type": "llama", "no_rope_layers": flags})
+        assert judged(observation, reading=reading).severity is severity
 
 
 def test_skips_without_any_keys() -> None:

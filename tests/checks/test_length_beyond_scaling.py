@@ -108,6 +108,13 @@ def test_yarn_that_ends_too_early(declared: int, severity: Severity | None) -> N
     assert found.evidence["covered"] == 131072
 
 
+def test_rotation_within_chunks_needs_no_reach() -> None:
+    scout = llama3(declared=10_485_760, factor=16.0)
+    assert only(check, scout, model_type="llama4").status is Status.PASS
+    maverick = plain(5e5, context=assumed(1_048_576))
+    assert only(check, maverick, model_type="llama4_text").status is Status.PASS
+
+
 def test_llama3_far_beyond_its_reach_is_only_a_warning() -> None:
     assert only(check, llama3(declared=1048576)).severity is Severity.WARNING
 

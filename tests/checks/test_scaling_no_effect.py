@@ -44,6 +44,7 @@ def longrope(variant: str, long: float) -> Schedule:
         scaled("linear", scaling={"factor": 4.0}),
         longrope("short", 2.0),
         longrope("long", 2.0),
+        scaled("ntk_alpha", scaling={"alpha": 1000.0}, unscaled=None),
     ],
     ids=lambda s: s.name + s.rope_type,
 )
