@@ -55,8 +55,6 @@ NEEDS = "schedule"
 
 _MEANINGFUL = 1e4
 """Above it float32 steps are a noticeable part of a turn; invalid-values names such frequencies."""
-_WIDEST = 1e-3
-"""Slack of two float32 values of that size; narrower formats are not searched further."""
 _SHOWN = 32
 """Relations that the evidence lists."""
 
@@ -77,6 +75,10 @@ class _Relation:
     residual: float
     slack: float = 0.0
     """What rounding to the table's format alone can leave as residual."""
+
+
+_Found = list[tuple[list[int], list[_Relation]]]
+"""Sets of aliasing channels, each with the relations that show it."""
 
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
@@ -102,11 +104,12 @@ def _judge(case: Case, spectrum: Spectrum, params: Params) -> Outcome:
             spectrum,
         )
     length = case.trained(spectrum.schedule) or max(case.lengths, default=0)
-    found: list[_Relation] = []
+    found: _Found = []
     for group in spectrum.groups:
-        found.extend(_relations(spectrum, group, params.phase / (length or 1)))
+        found.extend(_chains(spectrum, group, params.phase / (length or 1)))
+    found.sort(key=lambda f: (-len(f[0]), f[0]))
     # Without a length, only what the table's format cannot hold any closer is certain.
-    certain = found if length else [r for r in found if abs(r.residual) <= r.slack]
+    certain = [f for f in found if length or any(abs(r.residual) <= r.slack for r in f[1])]
     if certain:
         return _folded(spectrum, certain, length)
     if found:
@@ -116,27 +119,41 @@ def _judge(case: Case, spectrum: Spectrum, params: Params) -> Outcome:
     return passed(spectrum)
 
 
-def _relations(spectrum: Spectrum, group: Sequence[int], tolerance: float) -> Iterator[_Relation]:
-    """Folds every frequency into 0..pi, where aliases are neighbours; O(n log n + hits)."""
-    values = spectrum.values
+def _chains(
+    spectrum: Spectrum, group: Sequence[int], tolerance: float
+) -> Iterator[tuple[list[int], list[_Relation]]]:
+    """Sets of channels that alias, each with its relations between neighbours; O(n log n).
+
+    Folding into 0..pi makes aliases neighbours. A set counts when not all of its members were
+    folded alike; those that were are plain near-duplicates.
+    """
+    values, dtype = spectrum.values, spectrum.schedule.dtype
     folded = sorted(
         (abs(values[k] - TWO_PI * round(values[k] / TWO_PI)), k)
         for k in group
         if abs(values[k]) <= _MEANINGFUL
     )
-    for at, (r, i) in enumerate(folded):
-        slack = _half_step(values[i], spectrum.schedule.dtype)
-        off = min(r, math.pi - r)
-        if abs(values[i]) > 1 and off <= tolerance / 2 + slack:
-            yield _Relation(i, i, -1, round(values[i] / math.pi), 2 * off, 2 * slack)
+    chain: list[int] = []
+    relations: list[_Relation] = []
+    last, last_slack = -math.inf, 0.0
+    for r, k in folded:
+        slack, off = _half_step(values[k], dtype), min(r, math.pi - r)
+        if abs(values[k]) > 1 and off <= tolerance / 2 + slack:
+            yield [k], [_Relation(k, k, -1, round(values[k] / math.pi), 2 * off, 2 * slack)]
             continue
-        for s, j in folded[at + 1 :]:
-            if s - r > tolerance + _WIDEST:
-                break
-            both = slack + _half_step(values[j], spectrum.schedule.dtype)
-            relation = _relate(values, i, j)
-            if relation is not None and abs(relation.residual) <= tolerance + both:
-                yield replace(relation, slack=both)
+        both = slack + last_slack
+        if chain and r - last <= tolerance + both:
+            relation = _relate(values, chain[-1], k)
+            if relation is not None:
+                relations.append(replace(relation, slack=both))
+        else:
+            if relations:
+                yield sorted(chain), relations
+            chain, relations = [], []
+        chain.append(k)
+        last, last_slack = r, slack
+    if relations:
+        yield sorted(chain), relations
 
 
 def _relate(values: Sequence[float], i: int, j: int) -> _Relation | None:
@@ -160,27 +177,16 @@ def _half_step(value: float, dtype: str) -> float:
     return math.ldexp(0.5, max(math.frexp(value)[1] - 1, fmt.min_exponent) - fmt.precision + 1)
 
 
-def _members(found: Sequence[_Relation]) -> list[list[int]]:
-    """Relations joined into sets of channels that alias one another, largest first."""
-    sets: list[set[int]] = []
-    for relation in found:
-        joined = {relation.i, relation.j}
-        for other in [s for s in sets if s & joined]:
-            joined |= other
-            sets.remove(other)
-        sets.append(joined)
-    return sorted((sorted(s) for s in sets), key=lambda m: (-len(m), m))
-
-
-def _evidence(found: Sequence[_Relation], length: int) -> dict[str, object]:
-    members = _members(found)
+def _evidence(found: _Found, length: int) -> dict[str, object]:
+    members = [f[0] for f in found]
+    relations = [r for f in found for r in f[1]]
     return {
         "max_cluster": len(members[0]),
         "clusters": members,
         "length": length or None,
         "relations": [
             {"i": r.i, "j": r.j, "sign": r.sign, "m": r.m, "phase": abs(r.residual) * (length or 1)}
-            for r in found[:_SHOWN]
+            for r in relations[:_SHOWN]
         ],
     }
 
@@ -197,28 +203,29 @@ def _describe(spectrum: Spectrum, relation: _Relation) -> str:
     )
 
 
-def _folded(spectrum: Spectrum, found: list[_Relation], length: int) -> Outcome:
-    members = _members(found)
-    more = f", and {len(found) - 1} more such relations" if len(found) > 1 else ""
+def _folded(spectrum: Spectrum, found: _Found, length: int) -> Outcome:
+    members, first = found[0][0], found[0][1][0]
+    count = sum(len(f[1]) for f in found)
+    more = f", and {count - 1} more such relations" if count > 1 else ""
     return Outcome(
         status=Status.FAIL,
         schedule=spectrum.schedule.name,
         severity=Severity.WARNING if spectrum.learned else None,
-        message=f"{counted(members[0]).capitalize()} cannot be told apart at whole positions: "
-        f"{_describe(spectrum, found[0])}{more}."
-        if len(members[0]) > 1
-        else f"{_describe(spectrum, found[0]).capitalize()}: it carries no order{more}.",
+        message=f"{counted(members).capitalize()} cannot be told apart at whole positions: "
+        f"{_describe(spectrum, first)}{more}."
+        if len(members) > 1
+        else f"{_describe(spectrum, first).capitalize()}: it carries no order{more}.",
         evidence=_evidence(found, length),
         location=place(spectrum.schedule),
     )
 
 
-def _unsure(spectrum: Spectrum, found: list[_Relation]) -> Outcome:
+def _unsure(spectrum: Spectrum, found: _Found) -> Outcome:
     return Outcome(
         status=Status.UNKNOWN,
         schedule=spectrum.schedule.name,
-        message=f"Possible alias ({_describe(spectrum, found[0])}), and the input states no length "
-        "over which to judge the phase.",
+        message=f"Possible alias ({_describe(spectrum, found[0][1][0])}), and the input states no "
+        "length over which to judge the phase.",
         evidence=_evidence(found, 0),
         location=place(spectrum.schedule),
         fix="Give the length with --context.",
