@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from ropeaudit.checks._lengths import about, number, passed, skipped, text
 from ropeaudit.checks._practice import DEFAULT_IS_RIGHT, USUAL_BASE
 from ropeaudit.checks.interface import Case
+from ropeaudit.document import Document
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
@@ -39,6 +40,8 @@ from ropeaudit.schedule.core import Schedule
 SLUG = "base-defaulted"
 NEEDS = "subject"
 COMMON_DEFAULT = 10_000.0
+HIDDEN = ("rope_ratio", "rope_embedding_base", "rotary_emb_base", "rope_base", "rope_freq_base")
+"""Keys in which models with code of their own keep the base, or a factor on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,9 @@ def run(case: Case, params: Params) -> Iterator[Outcome]:
 
 
 def _judge(case: Case, observation: Observation, params: Params) -> Iterator[Outcome]:
+    base = observation.evidence.get("rope_theta")
     named = [s for s in case.subject.built() if observation.schedule in (None, s.name)]
+    named = [s for s in named if base is None or s.rope_theta == base] or named
     concerned: dict[str, Schedule] = {}
     for schedule in text(named):
         if number(schedule, "effective_rope_theta") is None or not concerned:
@@ -81,7 +86,10 @@ def _outcome(
     trained = _trained(schedule)
     known = observation.evidence.get("family_base")
     usual = float(known) if isinstance(known, int | float) else USUAL_BASE.get(family)
-    severity, reason = _weigh(family, base, usual, schedule, trained, observation, params)
+    elsewhere = _elsewhere(case, observation)
+    severity, reason = _weigh(
+        family, base, usual, schedule, trained, observation, elsewhere, params
+    )
     if severity is Severity.INFO and family in DEFAULT_IS_RIGHT and reason == "":
         return passed(schedule)
     at = "" if trained is None else f" for a model trained at {about(trained)} positions"
@@ -101,6 +109,19 @@ def _outcome(
         fix=f"Write rope_theta as the weights were trained"
         f"{f' (released {family} models: {about(usual)})' if usual else ''}.",
     )
+
+
+def _elsewhere(case: Case, observation: Observation) -> str | None:
+    """A key that may hold the base, where the model is read by the common rules only.
+
+    Code that comes with the model may well read it; an engine that knows the family does not.
+    """
+    if not any(o.kind is Oddity.GENERIC_READING for o in case.subject.observations):
+        return None
+    document = case.subject.reading.document if case.subject.reading else None
+    data = document.data if isinstance(document, Document) else {}
+    named = observation.evidence.get("elsewhere")
+    return str(named) if named else next((k for k in HIDDEN if data.get(k) is not None), None)
 
 
 def _file(case: Case) -> Location | None:
@@ -125,16 +146,16 @@ def _weigh(
     schedule: Schedule | None,
     trained: float | None,
     observation: Observation,
+    elsewhere: str | None,
     params: Params,
 ) -> tuple[Severity, str]:
     """How grave the default is, and the reason as the end of a sentence."""
-    elsewhere = observation.evidence.get("elsewhere")
-    if elsewhere is not None:
-        return Severity.WARNING, f"; {quoted(elsewhere)} is in the file, and its code may read it"
     if usual is not None and base is not None and base != usual:
         return Severity.ERROR, f"; released {family} models use {about(usual)}"
     if base is not None and base != COMMON_DEFAULT:
         return Severity.INFO, ", which is what the engine's code for this family takes"
+    if elsewhere is not None:
+        return Severity.WARNING, f"; {quoted(elsewhere)} is in the file, and its code may read it"
     if family in DEFAULT_IS_RIGHT:
         return Severity.INFO, ""
     if schedule is not None and schedule.rope_type == "llama3":

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ropeaudit.checks import base_defaulted as check
-from ropeaudit.facts import Location, Observation, Oddity
+from ropeaudit.document import Document
+from ropeaudit.facts import Location, Observation, Oddity, Reading
 from ropeaudit.findings import Severity, Status
 from ropeaudit.schedule.core import Context, Schedule
 from tests.schedules import llama3, only, outcomes, plain, scaled, stored, yarn
 
-WARNING = Severity.WARNING
 PLACE = Location(file="config.json", pointer="")
 
 
@@ -46,7 +46,6 @@ LINEAR = scaled("linear", scaling={"factor": 8.0}, context=assumed(32768))
         (plain(context=assumed(32768)), defaulted("llama"), None),
         (llama3(1e4), defaulted("llama", scaled=True), None),
         (plain(context=assumed(8192)), defaulted("some_arch", family_base=1e6), None),
-        (plain(context=assumed(65536)), defaulted("chatglm", elsewhere="rope_ratio"), WARNING),
         (plain(5e6, context=assumed(65536)), defaulted("smollm3", 5e6), Severity.INFO),
     ],
 )
@@ -69,6 +68,24 @@ def test_the_usual_base_of_the_family_is_named() -> None:
 def test_families_that_leave_it_out_pass(model_type: str) -> None:
     schedule = plain(context=assumed(131072))
     assert only(check, schedule, observations=[defaulted(model_type)]).status is Status.PASS
+
+
+@pytest.mark.parametrize(("generic", "severity"), [(True, Severity.WARNING), (False, None)])
+@pytest.mark.parametrize("told", [True, False])
+def test_base_that_only_the_models_own_code_reads(
+    generic: bool, severity: Severity | None, told: bool
+) -> None:
+    observation = defaulted("chatglm", **({"elsewhere": "rope_ratio"} if told else {}))
+    unknown = Observation(kind=Oddity.GENERIC_READING, message="")
+    document = Document("config.json", {"rope_ratio": 10000})
+    found = only(
+        check,
+        plain(context=assumed(1_048_576)),
+        observations=[observation, unknown] if generic else [observation],
+        reading=Reading(target="m", format="hf-config", document=document),
+    )
+    assert found.severity is severity
+    assert ("rope_ratio" in found.message) is generic
 
 
 def test_vision_towers_pass() -> None:
