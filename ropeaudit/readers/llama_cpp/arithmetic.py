@@ -69,8 +69,11 @@ def closed_form(rotation: Rotation) -> Table:
     table = []
     for k in range(r.dim // 2):
         theta = _quotient(r.base ** (-2 * k / r.dim), divisors[k])
-        mix = r.ext * (1 - _rise(k, *r.ramp)) if r.ext else 0.0
-        table.append(theta / r.factor * (1 - mix) + theta * mix)
+        value = theta / r.factor
+        if r.ext:
+            mix = r.ext * (1 - _rise(k, *r.ramp))
+            value = value * (1 - mix) + theta * mix
+        table.append(value)
     return tuple(f32s(table))
 
 

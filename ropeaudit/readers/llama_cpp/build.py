@@ -158,7 +158,9 @@ def schedule(model: Model, row: Row, *, alone: bool) -> Schedule:
     table = closed_form(r)
     law, parameters = _law(model, row)
     still = factors.still_channels(r.divisors) if law == "proportional" and r.divisors else None
-    trained = settled.original or parameters.get("original_max_position_embeddings")
+    trained = settled.original
+    if law == "llama3":
+        trained = trained or parameters.get("original_max_position_embeddings")
     return Schedule(
         layer_type=row.label or (None if alone else _layer_type(row.group)),
         variant=row.variant,

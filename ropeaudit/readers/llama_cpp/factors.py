@@ -90,7 +90,8 @@ def llama3_law(divisors: Table, base: float) -> dict[str, float] | None:
 
     Fast channels are undivided, slow ones divided by the factor, and between them 1/divisor is
     linear in the frequency. The line gives two numbers and the law has three, so
-    ``low_freq_factor`` is taken as 1; where no channel lies between, only ``factor`` is known.
+    ``low_freq_factor`` is taken as 1; with fewer than two channels between, only ``factor`` is
+    known.
     """
     n, factor = len(divisors), divisors[-1]
     if not (divisors[0] == 1.0 and 1.0 < factor < STILL):
@@ -102,8 +103,8 @@ def llama3_law(divisors: Table, base: float) -> dict[str, float] | None:
     if any(v not in (1.0, factor) for k, v in enumerate(divisors) if k not in between):
         return None
     if len(between) < 2:
-        steps = [k for k in range(1, n) if divisors[k] < divisors[k - 1]]
-        return None if steps or between else {"factor": factor}
+        falls = any(divisors[k] < divisors[k - 1] for k in range(1, n))
+        return None if falls else {"factor": factor}
     smooth = [(1 / divisors[k] - 1 / factor) / (1 - 1 / factor) for k in between]
     first, last = between[0], between[-1]
     slope = (smooth[0] - smooth[-1]) / (thetas[first] - thetas[last])

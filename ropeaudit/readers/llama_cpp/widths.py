@@ -10,7 +10,7 @@ from ropeaudit.readers.llama_cpp.architectures import Architecture
 from ropeaudit.readers.llama_cpp.factors import Divisors
 from ropeaudit.readers.llama_cpp.keys import Keys
 from ropeaudit.schedule.core import Axis
-from ropeaudit.schedule.families.interface import MAX_CHANNELS
+from ropeaudit.schedule.families.interface import check_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ def widths(keys: Keys, arch: Architecture, divisors: Divisors) -> Widths | None:
     head_sliding = keys.count("attention.key_length_swa") or head
     shown = keys.count("attention.key_length_mla") or head
     for width, limit in ((rotary, head), (sliding, head_sliding)):
-        if width > min(limit or 2 * MAX_CHANNELS, 2 * MAX_CHANNELS):
+        check_width(width)
+        if limit is not None and width > limit:
             raise InvalidValue(
-                f"rope.dimension_count is {quoted(width)}, and a head has "
-                f"{quoted(limit or 2 * MAX_CHANNELS)} channels at most",
+                f"rope.dimension_count is {quoted(width)}, and a head has {quoted(limit)} channels",
                 where="rope.dimension_count",
             )
     return Widths(rotary, shown, sliding, keys.count("attention.key_length_swa") or shown)
