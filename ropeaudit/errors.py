@@ -89,9 +89,20 @@ def quoted(value: object, limit: int = MAX_QUOTED) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
         # str() of a huge int is quadratic and refused by CPython above 4,300 digits.
         return f"an integer of {value.bit_length()} bits"
-    text = value if isinstance(value, str) else repr(value)
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except (ValueError, RecursionError):  # a list may hold such an integer, or itself
+        return f"a {type(value).__name__}"
+    shown = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: limit + 1]
+    )
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def quoted_path(path: object, limit: int = 3 * MAX_QUOTED) -> str:
+    """A path as one printable line; cut in front, because the file's own name stands at the end."""
+    text = quoted(str(path)[-limit - 1 :], 16 * limit)
+    return text if len(text) <= limit else f"…{text[1 - limit :]}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -100,9 +111,3 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     close = get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
-
-
-def quoted_path(path: object, limit: int = 3 * MAX_QUOTED) -> str:
-    """A path as one printable line; cut in front, because the file's own name stands at the end."""
-    text = quoted(str(path), 1 << 20)
-    return text if len(text) <= limit else f"…{text[1 - limit :]}"

@@ -47,9 +47,8 @@ def read_npy(data: bytes, file: str, name: str, most: int) -> Array:
     count = math.prod(shape)
     if count > most:
         raise InvalidValue(
-            f"{quoted_path(file)} declares the shape {quoted(shape)}, more than the "
-            f"{most} values that "
-            "a frequency table can have"
+            f"{quoted_path(file)} declares the shape {quoted(shape)}, more than the {most} "
+            "values that a frequency table can have"
         )
     if len(data) - start < count * width:
         raise TruncatedFile(
@@ -78,9 +77,8 @@ def read_npz(data: bytes, file: str, most: int) -> Iterator[Array]:
             total = sum(m.file_size for m in members)
             if total > MAX_TABLE_BYTES or len(members) > MAX_MEMBERS:
                 raise InvalidValue(
-                    f"{quoted_path(file)} would unpack to {total} bytes in {len(members)} "
-                    f"arrays, and "
-                    f"tables have at most {MAX_TABLE_BYTES}"
+                    f"{quoted_path(file)} would unpack to {total} bytes in {len(members)} arrays, "
+                    f"and tables have at most {MAX_TABLE_BYTES}"
                 )
             for member in members:
                 with archive.open(member) as opened:  # reads no more than the declared size
@@ -101,9 +99,8 @@ def read_npz(data: bytes, file: str, most: int) -> Iterator[Array]:
 def _header(data: bytes, file: str) -> tuple[dict[str, Any], int]:
     if not data.startswith(MAGIC):
         raise InvalidValue(
-            f"{quoted_path(file)} begins with bytes {data[:6].hex(' ')}, expected "
-            f"those of an npy file "
-            f"({MAGIC.hex(' ')}); write it again with numpy.save"
+            f"{quoted_path(file)} begins with bytes {data[:6].hex(' ')}, expected those of an npy "
+            f"file ({MAGIC.hex(' ')}); write it again with numpy.save"
         )
     size = 2 if data[6:7] == b"\1" else 4
     start = 8 + size + int.from_bytes(data[8 : 8 + size], "little")

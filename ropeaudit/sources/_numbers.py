@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ropeaudit.errors import InvalidValue, quoted, quoted_path
 
 _COLUMNS = ("inv_freq", "inverse_frequency", "frequency", "freq", "theta", "omega", "value")
-_SPLIT = re.compile(r"[,;\s]+")
+_CELL = re.compile(r"[^,;\s]+")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)", re.I)
 MAX_TOKEN = 2000
 """Characters of one number; Python's own float is exact well before."""
@@ -22,9 +23,7 @@ def looks_numeric(head: bytes) -> bool:
         return False
     if any(ord(c) < 32 and c not in "\t\r\n" for c in text):
         return False
-    lines = [cells for _, cells in _rows(text)][:2]
-    if len(lines) == 2 and len(text) == len(head) and not lines[-1]:
-        lines = lines[:1]
+    lines = [cells for _, cells in _rows(text, len(text))][:2]
     return any(cells and all(_NUMBER.fullmatch(c) for c in cells) for cells in lines)
 
 
@@ -36,38 +35,37 @@ def numbers_of(text: str, file: str, most: int) -> tuple[float, ...]:
     widths: set[int] = set()
     header: list[str] | None = None
     column: int | None = None
-    for line, cells in _rows(text):
+    for line, cells in _rows(text, most):
+        if len(values) + len(cells) > most:
+            raise InvalidValue(
+                f"{quoted_path(file)} holds more than the {most} values of any table"
+            )
         if not widths and header is None and not any(_NUMBER.fullmatch(c) for c in cells):
             header = [c.strip("\"'").lower() for c in cells]
             column = _column(header, file)
             continue
         widths.add(len(cells))
         values += [_number(c, file, line) for c in cells]
-        if len(values) > most:
-            raise InvalidValue(
-                f"{quoted_path(file)} holds more than the {most} values of any table"
-            )
     if header is not None or _counted(values, widths):
         width = len(header) if header is not None else 2
         if widths - {width}:
             raise InvalidValue(
-                f"{quoted_path(file)} has rows of {sorted(widths)[:4]} cells under a "
-                f"header of {width}; "
-                "give every row as many"
+                f"{quoted_path(file)} has rows of {sorted(widths)[:4]} cells under a header of "
+                f"{width}; give every row as many"
             )
         values = values[column if column is not None else width - 1 :: width]
     return tuple(values)
 
 
-def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and cells; comments, brackets and empty lines are left out."""
+def _rows(text: str, most: int) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and cells, of one line at most ``most`` + 1; no comments, no brackets."""
     start, line = 0, 0
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
         line += 1
-        content = text[start:end].split("#", 1)[0].strip().removeprefix("\ufeff")
-        cells = [c for c in _SPLIT.split(content.strip("[](){}")) if c]
+        content = text[start:end].split("#", 1)[0].strip().removeprefix("\ufeff").strip("[](){}")
+        cells = [m.group() for m in islice(_CELL.finditer(content), most + 1)]
         if cells:
             yield line, cells
         start = end + 1

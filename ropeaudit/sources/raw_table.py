@@ -23,7 +23,7 @@ from ropeaudit.sources.interface import HEAD_BYTES, MAX_TABLE_BYTES
 
 FORMAT = "raw"
 SUFFIXES: tuple[str, ...] = (".npy", ".npz", ".csv", ".tsv", ".txt", ".dat")
-MAX_VALUES = 1 << 20
+MAX_VALUES = 1 << 18
 """Values of one table; a rotary table has a few hundred, a learned one up to 49,152."""
 MAX_ROWS = 1024
 """Rows of a two-dimensional table; each is a table of its own."""

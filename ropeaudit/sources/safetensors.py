@@ -26,7 +26,7 @@ from ropeaudit.sources.interface import HEAD_BYTES, MAX_HEADER_BYTES
 
 FORMAT = "safetensors"
 SUFFIXES: tuple[str, ...] = (".safetensors",)
-MAX_LEARNED = 1 << 20
+MAX_LEARNED = 1 << 18
 """Values of a learned parameter that are read; the largest known has 49,152."""
 MAX_NAMES = 4096
 

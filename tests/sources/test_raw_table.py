@@ -220,6 +220,7 @@ def header(literal: str, body: bytes = b"") -> bytes:
         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 4)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2000, 4)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0x" + "f" * 9000 + ",)}",
         "(" * 3000,
         "-" * 3000 + "1",
         "[1] * 1000000000",
