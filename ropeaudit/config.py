@@ -7,6 +7,7 @@ is quietly ignored is a gate that is quietly open.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,8 @@ from ropeaudit.errors import ConfigError, quoted, suggestion
 PREFIX = "ROPEAUDIT_"
 OTHER_VARIABLES = frozenset({"ROPEAUDIT_DEBUG", "ROPEAUDIT_MODELS"})
 """Variables that are no settings: the traceback switch, and where tests keep models."""
+_MENTIONED = re.compile(rb"""tool\s*\.\s*["']?ropeaudit|^\s*(?:\[\s*tool\s*\]|tool\s*=)""", re.M)
+"""What a pyproject.toml with a table for ropeaudit must hold, however it spells the table."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
 MAX_LENGTH = 10**12
 """No context length is above this; a larger number is a slip."""
@@ -179,7 +182,7 @@ def _table(path: Path, name: str) -> Any | None:
         if name == "pyproject.toml":
             return None  # somebody else's file, and unreadable: nothing was asked of us
         raise ConfigError(f"cannot read {quoted(str(path), 300)}: {error.strerror}") from None
-    if name == "pyproject.toml" and b"ropeaudit" not in data:
+    if name == "pyproject.toml" and not _MENTIONED.search(data):
         return None  # most projects: spare them the TOML parser
     import tomllib
 

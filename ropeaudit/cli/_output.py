@@ -35,9 +35,7 @@ def outputs(specs: Sequence[str] | None) -> list[tuple[str, Path]]:
     for spec in specs or ():
         name, sign, path = spec.partition("=")
         if not sign or not path:
-            raise UsageError(
-                f"--output {quoted(spec)} is not FORMAT=PATH, such as json=report.json"
-            )
+            raise UsageError(f"--output {quoted(spec)} is not FMT=PATH, such as json=report.json")
         load_format(name)
         target = Path(path)
         if target.is_dir() or not target.absolute().parent.is_dir():

@@ -125,13 +125,24 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except SystemExit as stop:
+        # Typer leaves this way after completion, and with 1 when a pipe is closed; but 1 means a
+        # finding here, and a report that nobody received is no verdict.
+        if stop.code != 1:
+            return stop.code if isinstance(stop.code, int) else 0
+        _drop_output()
+        return FAILED
     except BrokenPipeError:
-        # The reader went away, as `head` does; what is left in the buffer has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return FAILED
     except Exception as error:
         return _explain(error)
     return code if isinstance(code, int) else 0
+
+
+def _drop_output() -> None:
+    """The reader went away, as ``head`` does: what is left in the buffer has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _explain(error: Exception) -> int:

@@ -17,6 +17,7 @@ from ropeaudit.report._schedules import picture, table
 from ropeaudit.report._terminal import Ink, View, safe
 
 if TYPE_CHECKING:
+    from ropeaudit.facts import Fact
     from ropeaudit.schedule.subject import Subject
     from ropeaudit.verdict import Report, SubjectReport
 
@@ -69,7 +70,7 @@ def render_schedules(subjects: Sequence[Subject], view: View | None = None) -> s
         if ink.view.verbose:
             for schedule in subject.schedules:
                 _values(ink, schedule.name, schedule.inv_freq)
-                _sources(ink, schedule.name, schedule.provenance)
+                _sources(ink, schedule.name, schedule.provenance, subject)
     return ink.text()
 
 
@@ -225,13 +226,14 @@ def _values(ink: Ink, name: str, values: Sequence[float]) -> None:
         ink.line((f"  {start:>6} ", "dim"), row)
 
 
-def _sources(ink: Ink, name: str, facts: Sequence[object]) -> None:
-    from ropeaudit.facts import Fact
-
+def _sources(ink: Ink, name: str, facts: Sequence[Fact], subject: Subject) -> None:
+    document = subject.reading.document if subject.reading else None
     ink.line()
     ink.line((f"  {safe(name)}", "bold"), (" where each value came from", "dim"))
     for fact in facts:
-        if isinstance(fact, Fact):
-            place = show.place(fact.location) if fact.location else fact.origin.value
-            text = f"{safe(fact.field)} = {show.cut(safe(fact.value), 100)}"
-            ink.line(f"    {text}", (f"  {place}", "dim"))
+        location = fact.location
+        if location and location.pointer and document and document.file == location.file:
+            location = document.location(location.pointer)  # with its line
+        place = show.place(location) if location else fact.origin.value
+        text = f"{safe(fact.field)} = {show.cut(safe(fact.value), 100)}"
+        ink.line(f"    {text}", (f"  {place}", "dim"))

@@ -96,3 +96,18 @@ def test_context_lists() -> None:
     assert load({}, env={"ROPEAUDIT_CONTEXT": "8192, 4096"}).context == (4096, 8192)
     with pytest.raises(ConfigError, match="the setting context is"):
         load({"context": ["9" * 5000]}, env={})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.ropeaudit]\noffline = true",
+        "[ tool . ropeaudit ]\noffline = true",
+        '[tool."ropeaudit"]\noffline = true',
+        "[tool]\nropeaudit = {offline = true}",
+        "tool = {ropeaudit = {offline = true}}",
+        "tool.ropeaudit.offline = true",
+    ],
+)
+def test_every_spelling_of_the_table_is_seen(tmp_path: Path, text: str) -> None:
+    assert load({}, env={}, folder=_file(tmp_path, text)).offline
