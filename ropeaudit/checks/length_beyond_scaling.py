@@ -7,7 +7,8 @@
 - a plain table whose input states a shorter trained length;
 - a plain table of a family whose models with this base are trained shorter;
 - a plain table of at least ``long_from`` positions whose base is below ``base_per_position`` times
-  the length. No known plain model is: the lowest is 4.8 (GLM-5: 1e6 for 202,752 positions);
+  the length. No known plain model is: the lowest are 3.8 (ERNIE 4.5: 5e5 for 131,072 positions)
+  and 4.9 (GLM-5: 1e6 for 202,752);
 - a table whose slowest channel turns ``max_turns`` times or more: then every channel wraps, and far
   positions look like near ones.
 
@@ -24,7 +25,7 @@ beyond, and further only warns.
 **Exactness.** Products and turns in float64; lengths within 1 % agree. Whether the model was in
 fact trained at the declared length cannot be read from a file; the warnings say so.
 
-**Options.** ``max_turns`` (4), ``long_from`` (65,536), ``base_per_position`` (4).
+**Options.** ``max_turns`` (10), ``long_from`` (65,536), ``base_per_position`` (3).
 
 **References.** Peng et al., 2309.00071; Men et al., 2405.14591; published configs.
 """
@@ -63,9 +64,9 @@ FIX = "Restore the scaling block of the original model, or lower max_position_em
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    max_turns: float = 4.0
+    max_turns: float = 10.0
     long_from: int = 65_536
-    base_per_position: float = 4.0
+    base_per_position: float = 3.0
 
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:

@@ -36,6 +36,7 @@ def assumed(length: int, window: int | None = None) -> Context:
         (1e6, 128, 40960, "qwen3"),
         (1e6, 64, 131072, "glm4_moe"),
         (1e6, 64, 202752, "glm_moe_dsa"),
+        (5e5, 128, 131072, "ernie4_5"),
         (8e6, 64, 1048576, "glm_moe_dsa"),
         (5e6, 64, 1048576, "minimax_m3"),
         (1e7, 64, 262144, "qwen3_next"),
