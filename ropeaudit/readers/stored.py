@@ -81,12 +81,18 @@ def _without_copies(tables: Sequence[StoredTable]) -> list[StoredTable]:
     Engines keep that copy to return to after a long sequence. It is no second schedule, unless it
     differs: then it is shown, under the layer type ``original``.
     """
-    held = {(t.name, _bits(t)) for t in tables}
-    return [
-        t
-        for t in tables
-        if (t.name.replace("original_", ""), _bits(t)) not in held or "original_" not in t.name
-    ]
+    held = {t.name: t for t in tables}
+    kept = []
+    for table in tables:
+        other = held.get(table.name.replace("original_", "")) if "original_" in table.name else None
+        if other is None or other is table or not _equal(other, table):
+            kept.append(table)
+    return kept
+
+
+def _equal(a: StoredTable, b: StoredTable) -> bool:
+    # Sources let equal tables share their values, so this seldom compares numbers.
+    return a.values is b.values or _bits(a) == _bits(b)
 
 
 def _bits(table: StoredTable) -> bytes:

@@ -52,8 +52,8 @@ class Collected:
     tables: list[StoredTable] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     bytes_read: int = 0
-    seen: dict[tuple[Any, ...], tuple[float, ...]] = field(default_factory=dict)
-    """Values by memory: per-layer modules often share one table, which is then read once."""
+    seen: dict[bytes, tuple[float, ...]] = field(default_factory=dict)
+    """Values by content: every layer of a model often holds the same table."""
 
     def note(self, name: str, what: str) -> None:
         kind = "meta_tensor" if "meta device" in what else "unread_tensor"
@@ -130,20 +130,16 @@ def _unreadable(tensor: Tensor) -> str | None:
 
 
 def _values(tensor: Tensor, into: Collected) -> tuple[float, ...]:
-    """All values as exact floats; tensors that share memory are read once and share one tuple."""
+    """All values as exact floats; equal tables share one tuple."""
     local: Tensor = getattr(tensor, "_local_tensor", tensor)  # DTensor: what this rank holds
-    key = (local.data_ptr(), local.dtype, local.numel(), str(local.device), local.stride())
-    values = into.seen.get(key)
-    if values is None:
-        into.bytes_read += local.numel() * local.element_size()
-        plain = local.detach().reshape(-1)
-        if plain.element_size() == 1:  # tolist() is not implemented for every 8-bit float
-            plain = plain.float()
-        found = tuple(plain.tolist())
-        # Bytes, because NaN must equal itself and -0.0 must differ from 0.0.
-        values = into.seen.setdefault((array("d", found).tobytes(),), found)
-        into.seen[key] = values
-    return values
+    size = local.element_size()
+    into.bytes_read += local.numel() * size
+    if local.dim() != 1:
+        local = local.detach().reshape(-1)
+    # tolist() is not implemented for every 8-bit float.
+    found = (local.detach().float() if size == 1 else local).tolist()
+    # Bytes, because NaN must equal itself and -0.0 must differ from 0.0.
+    return into.seen.setdefault(array("d", found).tobytes(), tuple(found))
 
 
 Rows = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], tuple[float, ...]]
