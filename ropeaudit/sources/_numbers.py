@@ -88,7 +88,7 @@ def _column(header: list[str], file: str) -> int:
         return 0
     raise InvalidValue(
         f"{quoted_path(file)} has the columns {quoted(', '.join(header))}, "
-        f"expected one named inv_freq",
+        "expected one named inv_freq",
         where="line 1",
     )
 

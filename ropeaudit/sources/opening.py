@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import stat
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def open_target(target: str, *, offline: bool = False, stdin: bytes | None = Non
     return _file(path, target)
 
 
+@cache
 def sources() -> tuple[Source, ...]:
     """Every source of this package, by module name; imports them all."""
     import pkgutil
@@ -118,8 +120,7 @@ def _file(path: Path, target: str) -> Reading:
     if source is None:
         raise UnrecognisedFormat(
             f"{quoted_path(target)} is in no known format (it begins with bytes "
-            f"{head[:8].hex(' ')}); "
-            f"{EXPECTED}"
+            f"{head[:8].hex(' ')}); {EXPECTED}"
         )
     return source.read(path, target=target)
 

@@ -64,9 +64,8 @@ def read_bytes(data: bytes, *, target: str, path: Path | None) -> Reading:
         tables = list(_of_list(loads(text_of(data, file), file), file, "", "inv_freq"))
     elif b"\0" in data[:64]:
         raise UnrecognisedFormat(
-            f"{quoted_path(file)} holds binary data that is no table; give the path "
-            f"of the file, whose "
-            "content decides how it is read"
+            f"{quoted_path(file)} holds binary data that is no table; give the path of the file, "
+            "whose content decides how it is read"
         )
     else:
         values = numbers_of(text_of(data, file), file, MAX_VALUES)
