@@ -35,9 +35,7 @@ def why_none(spec: Spec, data: Mapping[str, Json]) -> str | None:
     return None
 
 
-def observation(
-    document: Document, pointer: str, component: str, message: str
-) -> Observation:
+def observation(document: Document, pointer: str, component: str, message: str) -> Observation:
     """That the file alone does not decide: code outside it does."""
     where = f"{pointer}/model_type"
     return Observation(
@@ -72,9 +70,7 @@ def linear(node: Node, values: dict[str, Json], places: dict[str, str]) -> None:
         return
     pointer = f"{node.pointer}/{escape(key)}"
     if number(factor, key, pointer) <= 0:
-        raise InvalidValue(
-            f"{key} is {quoted(factor)}, expected a number above 0", where=pointer
-        )
+        raise InvalidValue(f"{key} is {quoted(factor)}, expected a number above 0", where=pointer)
     values.setdefault("rope_type", "linear")
     values.setdefault("factor", factor)
     places.setdefault("factor", pointer)
