@@ -65,8 +65,9 @@ def audit_subject(
     skipped: list[Skipped] = []
     passed = 0
     memo: dict[Any, Any] = {}
+    lengths = tuple(sorted({*contexts, *subject.lengths}))
     for bound in rules:
-        case = Case(_limited(subject, bound.rule), contexts, memo)
+        case = Case(_limited(subject, bound.rule), lengths, memo)
         if not case.subject.schedules and load(bound.rule.check).NEEDS != "subject":
             continue
         for outcome in load(bound.rule.check).run(case, bound.params):

@@ -55,6 +55,7 @@ def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
         observations=tuple(o for p in parts for o in p.observations),
         notes=(*reading.notes, *(n for p in parts for n in p.notes)),
         reading=reading,
+        lengths=lengths,
     )
 
 

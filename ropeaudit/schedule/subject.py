@@ -22,7 +22,8 @@ class Subject:
     """``schedules`` are what the engine builds; stored tables appear as variant ``stored``.
 
     ``error`` is set only for input that cannot be read; a readable file without rotary encoding has
-    ``error`` None, no schedules and a note of kind ``no_rotary`` or ``insufficient``.
+    ``error`` None, no schedules and a note of kind ``no_rotary`` or ``insufficient``. ``lengths``
+    are the context lengths asked for, those that came as a run-time override included.
     """
 
     target: str
@@ -32,6 +33,7 @@ class Subject:
     observations: tuple[Observation, ...] = ()
     notes: tuple[Note, ...] = ()
     reading: Reading | None = None
+    lengths: tuple[int, ...] = ()
     error: Problem | None = None
 
     def stored(self) -> tuple[Schedule, ...]:
