@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -486,6 +487,11 @@ SWA = {"rope.freq_base_swa": 500.0}
         ("qwen3next", {"full_attention_interval": 2}, {"text": (1, 3, 5, 7)}),
         ("qwen3next", {"attention.recurrent_layers": [1] * 6 + [0, 1]}, {"text": (6,)}),
         ("lfm2", {"attention.head_count_kv": [0, 0, 2, 0, 0, 2, 0, 0]}, {"text": (2, 5)}),
+        (
+            "deci",
+            {"attention.head_count_kv": [2, 0, 2, 2, 2, 2, 0, 2]},
+            {"text": (0, 2, 3, 4, 5, 7)},
+        ),
         ("granite", {"rope.scaling.finetuned": False}, {}),
         ("granite", {"rope.scaling.finetuned": True}, {"text": tuple(range(8))}),
         ("gpt-oss", WINDOW, {"text": tuple(range(8))}),
@@ -605,6 +611,15 @@ def test_gemma_4_keeps_channels_still_by_design() -> None:
     assert sliding.rope_type == "default"
     assert (sliding.head_dim, sliding.rotary_dim, sliding.rope_theta) == (256, 256, 1e4)
     assert not resolution.observations
+
+
+def test_gemma_4_without_its_tensor() -> None:
+    source = reading("gemma4", SHAPE | WINDOW | {"attention.sliding_window_pattern": [1, 0] * 4})
+    assert not llama_cpp.read(source, ()).observations  # a file without weights
+    whole = replace(source, tensor_names=("token_embd.weight",))
+    (found,) = llama_cpp.read(whole, ()).observations
+    assert found.kind is Oddity.NOT_APPLIED
+    assert found.evidence["missing_tensors"] == ["rope_freqs.weight"]
 
 
 def test_deepseek_compressed_layers_have_their_own_base() -> None:

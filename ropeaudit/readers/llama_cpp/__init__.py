@@ -85,6 +85,7 @@ def _resolve(keys: Keys, arch: Architecture, reading: Reading, *, generic: bool)
     odd += observe.settled(keys, arch, settled, declared)
     odd += observe.base_missing(keys, arch, settled, divisors, declared)
     odd += observe.tensors(keys, arch, settled, divisors, declared)
+    odd += observe.tensor_needed(keys, arch, divisors, reading.tensor_names)
     sizes = widths(keys, arch, divisors)
     missing = None
     if sizes is None:

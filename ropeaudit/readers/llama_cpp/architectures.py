@@ -43,8 +43,9 @@ class Architecture:
     ``pairing``: ``half`` (NEOX) or ``interleaved`` (NORM). ``mrope``: ``always``, ``sections``
     (when the file holds them) or None; ``mixed``: its axes alternate channel by channel. ``none``:
     why nothing rotates; ``none_at``: number of layers at which nothing does. ``freqs``: creates
-    ``rope_freqs``; ``lists``: creates ``rope_factors_*`` ``always`` or with scaling ``type``
-    longrope (then not ``rope_freqs``); ``unused``: creates but does not apply them.
+    ``rope_freqs`` (``needs_freqs``: and refuses files without); ``lists``: creates
+    ``rope_factors_*`` ``always`` or with scaling ``type`` longrope (then not ``rope_freqs``);
+    ``unused``: creates but does not apply them.
     ``skip_every``: each n-th layer does not rotate (``skip_first``: counted from layer 0);
     ``full_still``: full-attention layers do not rotate (``dense_turns``: leading dense ones do).
     ``switch``: ``rope.scaling.finetuned`` false means no rotation; ``pattern``: reads
@@ -66,6 +67,7 @@ class Architecture:
     window: Window | None = None
     freqs: bool = False
     lists: str | None = None
+    needs_freqs: bool = False
     unused: bool = False
     skip_every: int | None = None
     skip_first: bool = False
@@ -137,7 +139,7 @@ _REORDERED = _all(
 _SPECIAL = {
     "llama": _LLAMA,
     "llama-embed": _LLAMA,
-    "deci": _LLAMA,
+    "deci": replace(_LLAMA, recurrent="kv"),
     "minicpm": _LLAMA,
     "granitemoe": _LLAMA,
     "mistral3": replace(_LLAMA, reads=_BETAS | _LOG),
@@ -219,8 +221,12 @@ _SPECIAL = {
     "gemma2": Architecture(window=replace(_INHERIT, period=2, default=4096), family_base=1e4),
     "gemma3": Architecture(window=Window(when="key", period=6), family_base=1e6),
     "gemma3n": Architecture(window=Window(period=5), family_base=1e6),
-    "gemma4": Architecture(freqs=True, window=Window(factors=False), family_base=1e6),
-    "gemma4-assistant": Architecture(freqs=True, window=Window(factors=False), family_base=1e6),
+    "gemma4": Architecture(
+        freqs=True, needs_freqs=True, window=Window(factors=False), family_base=1e6
+    ),
+    "gemma4-assistant": Architecture(
+        freqs=True, needs_freqs=True, window=Window(factors=False), family_base=1e6
+    ),
     "gemma-embedding": Architecture(window=Window(period=6), family_base=1e6),
     "modern-bert": Architecture(
         window=Window(when="key", period=3, dense_first=True), family_base=1.6e5

@@ -202,6 +202,21 @@ def short_tables(divisors: Divisors, rotary: int, padded: bool) -> Iterator[Obse
             )
 
 
+def tensor_needed(
+    keys: Keys, arch: Architecture, divisors: Divisors, names: tuple[str, ...]
+) -> Iterator[Observation]:
+    """``rope_freqs`` lost from a file with weights whose architecture rests on it (Gemma 4)."""
+    if arch.needs_freqs and names and divisors.freqs is None and not divisors.layers:
+        name = quoted(keys.architecture)
+        yield _seen(
+            Oddity.NOT_APPLIED,
+            f"the tensor rope_freqs.weight is missing: full-attention layers of {name} turn only "
+            "the channels that it leaves undivided, and llama.cpp refuses the file",
+            keys.place("rope.dimension_count"),
+            missing_tensors=["rope_freqs.weight"],
+        )
+
+
 def strange_dtypes(divisors: Divisors) -> Iterator[Note]:
     """Factor tensors that are not float32: llama.cpp stops at them."""
     for table in divisors.all():
