@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ropeaudit.checks.interface import Case, load
-from ropeaudit.errors import PackError, RopeAuditError
+from ropeaudit.errors import PackError, RopeAuditError, quoted
 from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
 from ropeaudit.packs import Pack, Rule, load_pack, params_for
 from ropeaudit.resolve import build, resolve
-from ropeaudit.schedule.subject import Subject
+from ropeaudit.schedule.subject import Problem, Subject
 from ropeaudit.verdict import Report, SubjectReport, finding, judge
 
 __all__ = [
@@ -128,8 +129,6 @@ def _limited(subject: Subject, rule: Rule) -> Subject:
 def _each(
     targets: Sequence[str | Any], options: Options, packs: tuple[Pack, ...]
 ) -> Iterator[SubjectReport]:
-    import os
-
     jobs = options.jobs or os.cpu_count() or 1
     paths = all(isinstance(t, str) and t != "-" for t in targets)
     if jobs < 2 or len(targets) < POOL_FROM or not paths:
@@ -166,10 +165,24 @@ def _work(target: str) -> SubjectReport:
 
 
 def _one(target: str | Any, options: Options, rules: Sequence[Bound]) -> SubjectReport:
-    subject = resolve(
-        target, contexts=options.contexts, overrides=options.overrides, offline=options.offline
-    )
-    return audit_subject(subject, rules, contexts=options.contexts, fail_on=options.fail_on)
+    """One target's report. A fault of ours is that target's error, so that others go on."""
+    try:
+        subject = resolve(
+            target, contexts=options.contexts, overrides=options.overrides, offline=options.offline
+        )
+        return audit_subject(subject, rules, contexts=options.contexts, fail_on=options.fail_on)
+    except RopeAuditError:
+        raise
+    except Exception as error:
+        if os.environ.get("ROPEAUDIT_DEBUG"):
+            raise
+        message = (
+            f"internal error ({type(error).__name__}: {quoted(str(error))}); "
+            "set ROPEAUDIT_DEBUG=1 to see where, and report it with the file"
+        )
+        name = target if isinstance(target, str) else type(target).__name__
+        failed = Subject(target=name, format="unknown", error=Problem("internal", message))
+        return SubjectReport(subject=failed, verdict=Verdict.UNKNOWN)
 
 
 def rule_named(name: str, packs: Iterable[Pack]) -> Rule:
