@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ropeaudit.errors import UsageError
+from ropeaudit.errors import UsageError, quoted_path
 
 MAX_TARGETS = 1_000_000
 _CONFIGS = frozenset({"config.json", "params.json", "adapter_config.json"})
@@ -24,41 +25,67 @@ _NO_CONFIGS = frozenset(
 """Companions of a config that hold no position fields: no targets in a folder of configs."""
 
 
-def expand(names: Sequence[str]) -> list[str]:
-    """Each name, or what it holds: a folder without config and weights of its own is many targets.
+def expand(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Targets, and JSON files that were left out because they lie beside model folders.
 
-    The order is that of the names, sorted within a folder. A folder that holds nothing stays, so
-    that reading it says so. Raises UsageError when nothing was named.
+    A folder without config and weights of its own stands for what it holds. The order is that of
+    the names, sorted within a folder. A folder that holds nothing stays, so that reading it says
+    so. Raises UsageError when nothing was named.
     """
     if not names:
         raise UsageError(
             "no target given; name a model folder or a config, as in: audit config.json"
         )
     found: list[str] = []
+    left_out: list[str] = []
     for name in names:
-        inside = list(_inside(name)) if _is_folder(name) else []
+        inside = list(_inside(name, left_out)) if _is_folder(name) else []
         found += inside or [name]
         if len(found) > MAX_TARGETS:
             raise UsageError(f"more than {MAX_TARGETS:,} targets; audit them in parts")
-    return found
+    return found, left_out
 
 
 def _is_folder(name: str) -> bool:
     return name != "-" and Path(name).is_dir()
 
 
-def _inside(folder: str) -> Iterator[str]:
+def _inside(folder: str, left_out: list[str]) -> Iterator[str]:
     for place, folders, files in os.walk(folder):  # does not follow links, so no loops
-        folders.sort()
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
         if _is_model(files):
             folders.clear()
             if place != folder:
                 yield place
             continue
-        for name in sorted(files):
-            if name.endswith(".json") and name not in _NO_CONFIGS:
-                yield str(Path(place) / name)
+        loose = [
+            str(Path(place) / name)
+            for name in sorted(files)
+            if name.endswith(".json") and name not in _NO_CONFIGS
+        ]
+        if loose and any(_is_model(_listing(Path(place) / f)) for f in folders):
+            left_out += loose  # an index or a registry of the models, not one more
+        else:
+            yield from loose
+
+
+def _listing(folder: Path) -> list[str]:
+    try:
+        return [p.name for p in folder.iterdir()]
+    except OSError:
+        return []
 
 
 def _is_model(files: Sequence[str]) -> bool:
     return any(name in _CONFIGS or name.endswith(_WEIGHTS) for name in files)
+
+
+def say_left_out(left_out: Sequence[str]) -> None:
+    """One line on standard error: what is not audited is not silently clean."""
+    if left_out:
+        shown = ", ".join(quoted_path(name) for name in left_out[:3])
+        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        print(
+            f"ropeaudit: left out beside model folders: {shown}{more}; name a file to include it",
+            file=sys.stderr,
+        )

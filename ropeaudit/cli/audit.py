@@ -56,7 +56,7 @@ def command(
     packs are applied. A target that cannot be read does not stop the others.
     """
     from ropeaudit.cli import _output
-    from ropeaudit.cli._targets import expand
+    from ropeaudit.cli._targets import expand, say_left_out
 
     settings = _output.settings(
         {
@@ -70,7 +70,9 @@ def command(
         typer.echo("\n".join(settings.lines()))
         return
     files = _output.outputs(output)
-    report = _audit(expand(targets or ()), settings, tuple(override or ()), quiet)
+    names, left_out = expand(targets or ())
+    say_left_out(left_out)
+    report = _audit(names, settings, tuple(override or ()), quiet)
     code = report.exit_code
     if settings.exit_zero and code != 2:
         code = 0

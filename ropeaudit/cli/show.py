@@ -38,7 +38,7 @@ def command(
     With -v every frequency, and where each value that decided it came from.
     """
     from ropeaudit.cli import _output
-    from ropeaudit.cli._targets import expand
+    from ropeaudit.cli._targets import expand, say_left_out
     from ropeaudit.report.interface import for_schedules
     from ropeaudit.resolve import resolve
 
@@ -50,6 +50,8 @@ def command(
     files = _output.outputs(output)
     for name in (settings.format, *(name for name, _ in files)):
         for_schedules(name)
+    names, left_out = expand(targets or ())
+    say_left_out(left_out)
     subjects = [
         resolve(
             target,
@@ -57,7 +59,7 @@ def command(
             overrides=tuple(override or ()),
             offline=settings.offline,
         )
-        for target in expand(targets or ())
+        for target in names
     ]
 
     def render(name: str, view: View) -> str:

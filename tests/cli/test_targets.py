@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ropeaudit.cli._targets import expand
+from ropeaudit.cli._targets import expand as expand_all
+from ropeaudit.cli._targets import say_left_out
 from ropeaudit.errors import UsageError
+
+
+def expand(names: list[str]) -> list[str]:
+    found, left_out = expand_all(names)
+    assert left_out == []
+    return found
 
 
 def _tree(root: Path, *files: str) -> str:
@@ -27,12 +34,22 @@ def test_a_model_folder_is_one_target(tmp_path: Path) -> None:
     assert expand([folder]) == [folder]
 
 
-def test_a_folder_of_models_and_configs_is_many(tmp_path: Path) -> None:
-    folder = _tree(
-        tmp_path, "b/config.json", "a.json", "b/deep/config.json", "c/w.gguf", "tokenizer.json",
-        "d/x.json", "d/notes.txt",
-    )  # fmt: skip
-    assert _names(tmp_path, expand([folder])) == ["a.json", "b", "c", "d/x.json"]
+def test_a_folder_of_configs_or_models_is_many(tmp_path: Path) -> None:
+    folder = _tree(tmp_path, "a.json", "tokenizer.json", "d/x.json", "d/notes.txt", ".git/y.json")
+    assert _names(tmp_path, expand([folder])) == ["a.json", "d/x.json"]
+    folder = _tree(tmp_path / "m", "b/config.json", "b/deep/config.json", "c/w.gguf")
+    assert _names(tmp_path / "m", expand([folder])) == ["b", "c"]
+
+
+def test_an_index_beside_models_is_left_out_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = _tree(tmp_path, "index.json", "b/config.json")
+    found, left_out = expand_all([folder])
+    assert _names(tmp_path, found) == ["b"]
+    assert _names(tmp_path, left_out) == ["index.json"]
+    say_left_out(left_out)
+    assert "left out beside model folders" in capsys.readouterr().err
 
 
 def test_hub_cache_layout(tmp_path: Path) -> None:
