@@ -9,7 +9,14 @@ from importlib import import_module
 from pathlib import Path
 
 from ropeaudit.document import Document
-from ropeaudit.errors import MissingDependency, SourceError, UnrecognisedFormat, quoted, quoted_path
+from ropeaudit.errors import (
+    LfsPointer,
+    MissingDependency,
+    SourceError,
+    UnrecognisedFormat,
+    quoted,
+    quoted_path,
+)
 from ropeaudit.facts import Note, Reading
 from ropeaudit.sources import _adapter, hf_config
 from ropeaudit.sources._files import failure
@@ -87,6 +94,10 @@ def _with(reading: Reading, weights: Weights) -> Reading:
             raise
         skipped = Note("torch_skipped", f"stored tensors were not compared: {error}")
         return replace(reading, notes=(*reading.notes, skipped))
+    except LfsPointer as error:
+        if reading.document is None:
+            raise
+        raise LfsPointer(f"{error}, or audit {quoted_path(reading.document.file)} alone") from None
     return replace(
         reading,
         tables=extra.tables,

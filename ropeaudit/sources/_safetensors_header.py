@@ -31,8 +31,8 @@ DTYPES = {
     "F8_E4M3": "float8_e4m3",
     "F8_E5M2": "float8_e5m2",
 }
-NEEDLES = (b"freq", b"_cache", b"rope_", b"_primitives", b"thetas", b"raw_", b"\\")
-"""A header without any of these names no tensor that matters (``\\`` may hide one)."""
+NEEDLES = (b"freq", b"_cache", b"rope_", b"_primitives", b"thetas", b"raw_")
+"""Bytes without any of these name no tensor that matters."""
 _LAST = re.compile(rb'"data_offsets"\s*:\s*\[\s*\d+\s*,\s*(\d{1,19})\s*\]')
 
 
@@ -96,7 +96,8 @@ def nothing_matters(raw: bytes, size: int) -> bool:
     match = _LAST.match(raw, at) if at >= 0 else None
     if match is None or 8 + len(raw) + int(match.group(1)) != size:
         return False
-    return not any(needle in raw for needle in NEEDLES)
+    # A backslash may spell any letter.
+    return b"\\" not in raw and not any(needle in raw for needle in NEEDLES)
 
 
 def entries(raw: bytes, file: Ranged) -> dict[str, Entry]:
@@ -107,6 +108,9 @@ def entries(raw: bytes, file: Ranged) -> dict[str, Entry]:
     """
     header = _parsed(raw, file)
     start = 8 + len(raw)
+    metadata = header.get("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise _broken(file, "__metadata__", "is not an object of strings")
     found = {n: _entry(n, e, start, file) for n, e in header.items() if n != "__metadata__"}
     at = start
     for name, entry in sorted(found.items(), key=lambda item: (item[1].begin, item[1].end)):

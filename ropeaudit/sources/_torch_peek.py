@@ -11,10 +11,10 @@ from pathlib import Path
 
 from ropeaudit.errors import SourceError
 from ropeaudit.sources._files import RegularFile
+from ropeaudit.sources._safetensors_header import NEEDLES
 from ropeaudit.sources._zip import require_modest
 from ropeaudit.sources.interface import HEAD_BYTES, MAX_TABLE_BYTES
 
-NEEDLES = (b"freq", b"_cache", b"rope_", b"_primitives", b"thetas", b"raw_")
 MAX_SCAN = 16 * 1024 * 1024
 """The pickle of an old-format file comes before its weights and is smaller than this."""
 

@@ -16,6 +16,7 @@ from ropeaudit.sources._json import document_of
 from ropeaudit.sources.interface import HEAD_BYTES, MAX_HEADER_BYTES
 
 _NO_WEIGHTS = re.compile(r"^(?:training_args|optimizer|scheduler|rng_state|scaler|random_states)")
+_SHARD = re.compile(r"^(.*)-\d{5}-of-(\d{5})\.safetensors$")
 _TORCH = (".bin", ".pt", ".pth")
 
 
@@ -39,10 +40,12 @@ def stored(path: Path, names: frozenset[str], index: str | None = None) -> Weigh
         whole = next((n for n in plain if n == "model.safetensors"), None)
         if whole is not None:
             return _safetensors([path / whole])
-        index = next((n for n in sorted(names) if n.endswith(".safetensors.index.json")), None)
+        indexes = [n for n in names if n.endswith(".safetensors.index.json")]
+        index = min(indexes, key=lambda n: (n.count("."), n), default=None)  # variants have dots
         if index is None and plain:
             # Repositories of Mistral and Meta hold the same weights twice.
             loose = [n for n in plain if not n.startswith("consolidated")] or plain
+            _require_series(path, loose)
             return _safetensors([path / n for n in loose])
     if index is None:
         return _torch_folder(path, names)
@@ -120,13 +123,26 @@ def _require_all(file: Path, shards: Iterable[str]) -> None:
         except SourceError:
             missing.append(name)
     if missing:
-        listed = ", ".join(quoted(n) for n in missing[:4])
-        more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-        raise SourceError(
-            f"{quoted_path(file)} names {len(missing)} shards that are missing or unreadable: "
-            f"{listed}{more}; download them, or audit config.json alone",
-            where="/weight_map",
-        )
+        raise _missing(file, missing)
+
+
+def _require_series(path: Path, names: Sequence[str]) -> None:
+    """Raises SourceError where files are numbered ``-00001-of-00004`` and some are not there."""
+    missing = []
+    for stem, count in {(m[1], m[2]) for m in map(_SHARD.search, names) if m}:
+        wanted = [f"{stem}-{i:05}-of-{count}.safetensors" for i in range(1, 1 + int(count))]
+        missing += [n for n in wanted if n not in names]
+    if missing:
+        raise _missing(path, sorted(missing))
+
+
+def _missing(place: Path, missing: Sequence[str]) -> SourceError:
+    listed = ", ".join(quoted(n) for n in missing[:4])
+    more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+    return SourceError(
+        f"{quoted_path(place)} lacks {len(missing)} shards, missing or unreadable: {listed}{more}; "
+        "download them, or audit config.json alone"
+    )
 
 
 def _torch_folder(path: Path, names: frozenset[str]) -> Weights:

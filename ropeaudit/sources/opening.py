@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import stat
 import sys
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +22,7 @@ from ropeaudit.errors import (
     quoted,
     quoted_path,
 )
-from ropeaudit.facts import Reading
+from ropeaudit.facts import Note, Reading
 from ropeaudit.sources._files import RegularFile, refuse_pointer, status
 from ropeaudit.sources._json import opening_bracket
 from ropeaudit.sources.interface import HEAD_BYTES, MAX_CONFIG_BYTES, MAX_TABLE_BYTES, Source
@@ -36,6 +37,7 @@ _OTHERS = (
     (b"BZh", "it is bzip2-compressed; unpack it first"),
     (b"\xfd7zXZ", "it is xz-compressed; unpack it first"),
 )
+_EMPTY = ("insufficient", "no_rotary")
 EXPECTED = (
     "expected config.json, params.json, safetensors, GGUF, a PyTorch checkpoint "
     "or a table (JSON list, npy, npz, csv)"
@@ -51,9 +53,9 @@ def open_target(target: str, *, offline: bool = False, stdin: bytes | None = Non
     path = Path(target)
     if target.startswith("hf:") and not _exists(path):
         found: Reading = import_module("ropeaudit.sources.hub").read(target, offline=offline)
-        return found
+        return _judged(found)
     if target == "-" and not _exists(path):
-        return _standard_input(stdin)
+        return _judged(_standard_input(stdin))
     if not target:
         raise SourceError("the target is an empty string; give a path, - or hf:org/name")
     try:
@@ -63,8 +65,8 @@ def open_target(target: str, *, offline: bool = False, stdin: bytes | None = Non
     if stat.S_ISDIR(mode):
         from ropeaudit.sources import _folder
 
-        return _folder.read(path, target=target)
-    return _file(path, target)
+        return _judged(_folder.read(path, target=target))
+    return _judged(_file(path, target))
 
 
 @cache
@@ -103,6 +105,20 @@ def claimant(head: bytes, path: Path) -> Source | None:
         return claims[0]
     # Nobody claims the content: the source that the suffix names can say best what is wrong.
     return next((s for s in everyone if suffix in s.SUFFIXES), None)
+
+
+def _judged(reading: Reading) -> Reading:
+    """``reading``, with a note where it holds nothing that any schedule can come from."""
+    if reading.document is not None or reading.metadata is not None:
+        return reading
+    if any(t.values for t in reading.tables) or any(n.kind in _EMPTY for n in reading.notes):
+        return reading
+    note = Note(
+        "insufficient",
+        f"no tensor of {quoted_path(reading.target)} holds rotary frequencies, as is usual: they "
+        "follow from the config, so audit its folder or its config.json",
+    )
+    return replace(reading, notes=(*reading.notes, note))
 
 
 def _file(path: Path, target: str) -> Reading:

@@ -6,7 +6,7 @@ Weights are never read. Of cached cosines and sines only the rows of positions 0
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ropeaudit.errors import quoted
@@ -41,14 +41,7 @@ def read(path: Path, *, target: str) -> Reading:
     """One file; raises SourceError."""
     found = Gathered()
     gather(path, found, skim=False)
-    reading = found.reading(target)
-    if not reading.tables and (path.parent / "config.json").is_file():
-        note = Note(
-            "config_beside",
-            "a config.json lies in the same folder; audit the folder to learn what it builds",
-        )
-        return replace(reading, notes=(*reading.notes, note))
-    return reading
+    return found.reading(target)
 
 
 def read_many(paths: Iterable[Path], *, target: str) -> Reading:

@@ -95,7 +95,10 @@ def test_joint_and_complex_caches(tmp_path: Path) -> None:
         path,
     )
     tables = open_target(str(path)).tables
-    assert sorted(t.name for t in tables) == ["a.cos_sin_cache", "b.freqs_cis"]
+    assert sorted(t.name for t in tables) == [
+        "a.cos_sin_cache",
+        "b.freqs_cis",
+    ]
     for table in tables:
         assert table.values == pytest.approx((1.0, 0.25), rel=1e-7)
 
@@ -148,12 +151,14 @@ def test_weights_are_never_read(tmp_path: Path) -> None:
     assert (reading.files[0].bytes_read or 0) < 5000
 
 
-def test_a_file_without_tables_points_to_the_config(tmp_path: Path) -> None:
+def test_a_file_without_tables_is_insufficient(tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
     save_file({"w": torch.zeros(4)}, path)
-    assert open_target(str(path)).notes == ()
+    for target in (path, tmp_path):
+        (note,) = open_target(str(target)).notes
+        assert note.kind == "insufficient"
     (tmp_path / "config.json").write_text("{}")
-    assert [n.kind for n in open_target(str(path)).notes] == ["config_beside"]
+    assert open_target(str(tmp_path)).notes == ()
 
 
 def test_no_telling_name_can_escape_the_skim() -> None:
