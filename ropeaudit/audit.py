@@ -105,18 +105,25 @@ def audit_targets(
         reports.append(report)
         if progress is not None:
             progress(done, len(targets))
-    unrecognised = (
-        [r for r in reports if r.subject.error and r.subject.error.kind == "unrecognised_format"]
-        if options.skip_unrecognised
-        else []
-    )
+    unrecognised = [r for r in reports if options.skip_unrecognised and _is_none_of_ours(r)]
+    left_out = set(map(id, unrecognised))
     return Report(
         packs=packs,
-        subjects=tuple(r for r in reports if r not in unrecognised),
+        subjects=tuple(r for r in reports if id(r) not in left_out),
         fail_on=options.fail_on,
         allow_unknown=options.allow_unknown,
         skipped_targets=tuple(r.subject.target for r in unrecognised),
     )
+
+
+def _is_none_of_ours(report: SubjectReport) -> bool:
+    """No reader claims it, it is JSON that names no model, or a model without rotary encoding."""
+    subject = report.subject
+    if subject.error is not None:
+        return subject.error.kind == "unrecognised_format"
+    if subject.schedules or report.findings:
+        return False
+    return subject.model_type is None or any(n.kind == "no_rotary" for n in subject.notes)
 
 
 def _limited(subject: Subject, rule: Rule) -> Subject:

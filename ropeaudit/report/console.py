@@ -195,6 +195,9 @@ def _skipped_targets(ink: Ink, targets: Sequence[str]) -> None:
 
 def _summary(ink: Ink, report: Report) -> None:
     counts = report.counts
+    if not report.subjects:
+        ink.line("nothing audited", (f"  · ropeaudit {__version__}", "dim"))
+        return
     parts = [show.plural(counts["subjects"], "target")]
     parts += [f"{counts[v.value]:,} {v.value}" for v in Verdict if counts[v.value]]
     if counts["unreadable"]:

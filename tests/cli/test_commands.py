@@ -155,6 +155,16 @@ def test_skip_unrecognised(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["audit", "notes.xyz"]) == 2
     assert run(["audit", "notes.xyz", "--skip-unrecognised"]) == 0
     assert "1 target skipped as not recognised" in capsys.readouterr().out
+    Path("bert.json").write_text(json.dumps(NO_ROPE))
+    Path("stray.json").write_text('{"compilerOptions": {}}')
+    assert run(["audit", "bert.json", "stray.json", "--skip-unrecognised", "-v"]) == 0
+    out = capsys.readouterr().out
+    assert "not recognised: bert.json" in out
+    assert "not recognised: stray.json" in out
+    assert run(["audit", "bert.json", "stray.json", broken(), "--skip-unrecognised"]) == 1
+    short = LLAMA | {"hidden_size": None}
+    Path("short.json").write_text(json.dumps(short))
+    assert run(["audit", "short.json", "--skip-unrecognised"]) in (2, 3)
 
 
 def test_files_beside_stdout(capsys: pytest.CaptureFixture[str]) -> None:

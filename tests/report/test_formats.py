@@ -189,7 +189,7 @@ def test_undecided_is_shown_whatever_its_severity() -> None:
 
 
 def test_an_empty_report_is_a_page() -> None:
-    assert console.render(Report(packs=(canned.pack(),), subjects=())).startswith("unknown")
+    assert console.render(Report(packs=(canned.pack(),), subjects=())).startswith("nothing audited")
     assert console.render_schedules([Subject(target="x", format="raw")]) == "x  raw\n"
 
 
