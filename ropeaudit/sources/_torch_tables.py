@@ -7,7 +7,7 @@ the few numbers that matter, so that a cache of 131,072 rows costs two rows.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,12 +35,13 @@ MAX_LEARNED = 1 << 20
 MAX_NOTES = 32
 """One model says the same of every layer."""
 
-_CACHES = frozenset({names.COS, names.COS_SIN, names.CIS})
+_CACHES = frozenset({names.COS, names.COS_SIN, names.SIN_COS, names.CIS})
 
 STORED_ROLES = {
     names.INV_FREQ: "inv_freq",
     names.COS: "cos_sin_cache",
     names.COS_SIN: "cos_sin_cache",
+    names.SIN_COS: "cos_sin_cache",
     names.CIS: "cos_sin_cache",
 }
 
@@ -66,22 +67,25 @@ def collect(
     file: str,
     into: Collected,
     about: Mapping[str, Mapping[str, Json]] | None = None,
+    role_of: Callable[[str], str | None] = names.interesting,
 ) -> None:
     """Add the tables among named ``tensors``; ``about`` holds the state of each holder by name.
 
     Tensors without values (meta device), of a type that is no float, or of an unexpected shape
     become notes: a table that cannot be read is said to be there.
     """
-    found = {name: tensor for name, tensor in tensors if names.interesting(name)}
+    found = {name: tensor for name, tensor in tensors if role_of(name)}
     for name, tensor in found.items():
         shape = tuple(tensor.shape)
-        named = names.interesting(name) or ""
+        named = role_of(name) or ""
         # Some caches hold complex numbers as a last axis of two, which is no axis of the table.
         split = named == names.CIS and shape[-1:] == (2,) and len(shape) > 2
         role = names.readable(named, shape[:-1] if split else shape)
         why = _unreadable(tensor)
         if role is None:
             why = f"has shape {quoted(list(shape))}, which is no rotary table"
+        elif role in (names.COS_SIN, names.SIN_COS) and shape[-1] % 2:
+            why = f"has rows of {shape[-1]} values, which is not cosines and as many sines"
         values: tuple[float, ...] = ()
         scaling = None
         if why is None and role in _CACHES:
@@ -156,6 +160,9 @@ def _rows(
     if role == names.COS_SIN:
         half = len(one) // 2
         return one[:half], one[half:], zero[:half], zero[half:]
+    if role == names.SIN_COS:
+        half = len(one) // 2
+        return one[half:], one[:half], zero[half:], zero[:half]
     sine = found.get(names.partner(name) or "")
     if sine is None or tuple(sine.shape) != tuple(tensor.shape) or _unreadable(sine):
         return None

@@ -45,7 +45,7 @@ def read(model: Any) -> Reading:
     pointers = _pointers(config)
     about = {name: _state(name, holder, pointers) for name, _, holder in found}
     into = Collected()
-    collect(((name, tensor) for name, tensor, _ in found), FILE, into, about)
+    collect(((name, tensor) for name, tensor, _ in found), FILE, into, about, names.live_role)
     document = None if config is None else _document(config)
     return Reading(
         target=type(_innermost(model)).__name__,
@@ -102,7 +102,7 @@ class _Kind:
             (part, name)
             for part in ("_buffers", "_parameters", "")
             for name in (own[part] if part else own)
-            if names.leaf_role(name)
+            if names.live_role(name)
         ]
         self.dull = builtin and not self.telling
 

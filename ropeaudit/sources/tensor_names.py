@@ -22,6 +22,8 @@ COS = "cos"
 SIN = "sin"
 COS_SIN = "cos_sin"
 """Rows that hold all cosines, then all sines, of one position."""
+SIN_COS = "sin_cos"
+"""The same with the sines first (GPT-J)."""
 CIS = "cis"
 """Complex rows ``cos + i sin``."""
 ROPE_FACTORS = "rope_factors"
@@ -48,6 +50,7 @@ _EXACT = {
     "rope_sin": SIN,
     "cos_sin_cache": COS_SIN,
     "freqs_cis": CIS,
+    "freqs_ci": CIS,
     "rope_factors_long": ROPE_FACTORS_LONG,
     "rope_factors_short": ROPE_FACTORS_SHORT,
     "_primitives": LEARNED,
@@ -55,6 +58,8 @@ _EXACT = {
     "generator_raw_params": LEARNED,
     "raw_gamma": LEARNED,
 }
+_LIVE = {"embed_positions": SIN_COS}
+"""A checkpoint's embed_positions is a learned embedding."""
 _INV_FREQ = re.compile(r"(?:^|_)inv_freqs?(?:_|$)|(?:^|_)inverse_freq(?:s|uency|uencies)?$")
 _NOT_A_TABLE = re.compile(r"inv_freq_expanded$")
 _LAYER = re.compile(
@@ -97,6 +102,11 @@ def interesting(name: str) -> str | None:
     return leaf_role(leaf)
 
 
+def live_role(name: str) -> str | None:
+    """As :func:`interesting`, for modules: some tables are held by a module and never saved."""
+    return _LIVE.get(name[name.rfind(".") + 1 :]) or interesting(name)
+
+
 def readable(role: str, shape: Sequence[int]) -> str | None:
     """The role to store a tensor under once its shape is known; None when it is not to be read.
 
@@ -108,7 +118,7 @@ def readable(role: str, shape: Sequence[int]) -> str | None:
         if len(axes) > 1:
             return LEARNED
         return INV_FREQ if shape and 0 < math.prod(shape) <= MAX_CHANNELS else None
-    if role in (COS, SIN, COS_SIN, CIS):
+    if role in (COS, SIN, COS_SIN, SIN_COS, CIS):
         return role if cache_rows(shape) else None
     if role.startswith(ROPE_FACTORS):
         return role if len(axes) <= 1 and 0 < math.prod(shape) <= MAX_CHANNELS else None

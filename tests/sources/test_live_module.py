@@ -299,3 +299,15 @@ def test_no_parameter_is_touched() -> None:
     for _, parameter in model.named_parameters():
         parameter.data = torch.empty(0)
     assert len(live_module.read(model).tables) == 2
+
+
+def test_sines_before_cosines() -> None:
+    config = transformers.GPTJConfig(
+        n_embd=64, n_head=2, n_layer=2, rotary_dim=16, n_positions=32, vocab_size=64
+    )
+    tables = live_module.read(transformers.GPTJForCausalLM(config)).tables
+    assert len(tables) >= 1
+    for table in tables:
+        expected = [10000 ** (-2 * k / 16) for k in range(8)]
+        assert table.values == pytest.approx(expected, rel=1e-6)
+        assert table.role == "cos_sin_cache"

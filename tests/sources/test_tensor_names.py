@@ -20,6 +20,7 @@ from ropeaudit.sources import tensor_names as names
         ("rotary_emb.sin_cached", names.SIN),
         ("rotary_emb.cos_sin_cache", names.COS_SIN),
         ("freqs_cis", names.CIS),
+        ("model.encoder.embed_positions", None),
         ("rope_freqs.weight", names.ROPE_FACTORS),
         ("blk.0.rope_freqs.weight", names.ROPE_FACTORS),
         ("rope_factors_long.weight", names.ROPE_FACTORS_LONG),
@@ -37,6 +38,12 @@ def test_role_comes_from_the_last_component(name: str, role: str | None) -> None
     assert names.interesting(name) == role
 
 
+def test_some_tables_live_in_modules_only() -> None:
+    assert names.live_role("transformer.h.0.attn.embed_positions") == names.SIN_COS
+    assert names.live_role("model.rotary_emb.inv_freq") == names.INV_FREQ
+    assert names.live_role("model.encoder.embed_positions.weight") is None
+
+
 @pytest.mark.parametrize(
     ("role", "shape", "expected"),
     [
@@ -49,6 +56,7 @@ def test_role_comes_from_the_last_component(name: str, role: str | None) -> None
         (names.COS, (1, 1, 2048, 128), names.COS),
         (names.COS, (2048, 1, 128), names.COS),
         (names.COS, (128,), None),
+        (names.COS_SIN, (2048, 128), names.COS_SIN),
         (names.COS, (2, 3, 4), None),
         (names.ROPE_FACTORS_LONG, (48,), names.ROPE_FACTORS_LONG),
         (names.LEARNED, (8, 64, 64), names.LEARNED),

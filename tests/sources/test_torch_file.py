@@ -150,6 +150,7 @@ def test_joint_and_complex_caches(tmp_path: Path) -> None:
 def test_what_is_no_table_is_said_and_not_dropped(tmp_path: Path) -> None:
     content = {
         "a.inv_freq": torch.arange(8, dtype=torch.int8),
+        "a.cos_sin_cache": torch.ones(8, 3),
         "b.cos_cached": torch.ones(8, 4),
         "c.cos_cached": torch.full((8, 4), 0.5),
         "c.sin_cached": torch.full((8, 4), 0.5),
@@ -158,7 +159,8 @@ def test_what_is_no_table_is_said_and_not_dropped(tmp_path: Path) -> None:
         "rope.freqs": torch.ones(2, 12, 6, 32),
     }
     reading = read(save(tmp_path / "a.pt", content))
-    assert [n.kind for n in reading.notes] == ["unread_tensor"] * 4
+    assert [n.kind for n in reading.notes] == ["unread_tensor"] * 5
+    assert "rows of 3 values" in reading.notes[1].message
     primitives, freqs = reading.tables
     assert (primitives.role, primitives.values) == ("learned", ())
     assert (freqs.role, freqs.values) == ("learned", (1.0,) * 2 * 12 * 6 * 32)
