@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UnsafeScheduleError,
         UsageError,
     )
+    from ropeaudit.explain import explain
     from ropeaudit.findings import Finding, Severity, Verdict
     from ropeaudit.schedule.core import Schedule
     from ropeaudit.verdict import Report
@@ -59,6 +60,7 @@ __all__ = [
     "__version__",
     "assert_safe",
     "audit",
+    "explain",
     "read",
 ]
 
@@ -70,6 +72,7 @@ _HOMES = {
     "Verdict": "findings",
     "assert_safe": "api",
     "audit": "api",
+    "explain": "explain",
     "read": "api",
 }
 
