@@ -97,7 +97,7 @@ def _weight_map(file: Path) -> tuple[dict[str, Any], int]:
 def _shards(weight_map: dict[str, Any], file: Path) -> list[str]:
     """Names of all shards, sorted; raises SourceError for missing ones and impossible names."""
     values = weight_map.values()
-    names = set(values) if all(isinstance(v, str) for v in values) else None
+    names = set(values) if set(map(type, values)) == {str} else None
     if names is None or not all(map(_inside, names)):
         tensor, shard = next(item for item in weight_map.items() if not _inside(item[1]))
         raise InvalidValue(
