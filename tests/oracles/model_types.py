@@ -31,17 +31,45 @@ BY_HAND = HERE / "model_types_by_hand.json"
 REMOTE = HERE / "model_types_remote.json"
 """Model types whose code is not in transformers; ``like`` starts from another type's entry."""
 
-POSITION_FIELDS = (  # one word list reads better than fifty quoted words
-    "hidden_size num_attention_heads head_dim max_position_embeddings num_hidden_layers "
-    "partial_rotary_factor rotary_dim qk_rope_head_dim qk_nope_head_dim sliding_window "
-    "use_sliding_window max_window_layers layer_types attention_chunk_size rope_theta "
-    "no_rope_layers no_rope_layer_interval original_max_position_embeddings "
-    "memory_attention_hidden_size memory_attention_downsample_rate "
-    "memory_attention_num_attention_heads projection_dim speech_encoder_attention_heads "
-    "rotary_embedding_base layer_rope_theta rope_scaling_layers embed_dim global_head_dim "
-    "compress_rope_theta position_embedding_type position_embeddings_type "
-    "prefix_dense_sliding_window_pattern image_size patch_size rope_interleave alibi"
-).split()  # noqa: SIM905
+POSITION_FIELDS = (
+    "hidden_size",
+    "num_attention_heads",
+    "head_dim",
+    "max_position_embeddings",
+    "num_hidden_layers",
+    "partial_rotary_factor",
+    "rotary_dim",
+    "qk_rope_head_dim",
+    "qk_nope_head_dim",
+    "sliding_window",
+    "use_sliding_window",
+    "max_window_layers",
+    "layer_types",
+    "attention_chunk_size",
+    "rope_theta",
+    "use_mem_rope",
+    "no_rope_layers",
+    "no_rope_layer_interval",
+    "original_max_position_embeddings",
+    "memory_attention_hidden_size",
+    "memory_attention_downsample_rate",
+    "memory_attention_num_attention_heads",
+    "projection_dim",
+    "speech_encoder_attention_heads",
+    "rotary_embedding_base",
+    "layer_rope_theta",
+    "rope_scaling_layers",
+    "embed_dim",
+    "global_head_dim",
+    "compress_rope_theta",
+    "position_embedding_type",
+    "position_embeddings_type",
+    "prefix_dense_sliding_window_pattern",
+    "image_size",
+    "patch_size",
+    "rope_interleave",
+    "alibi",
+)
 PERIOD_KEYS = (
     "sliding_window_pattern",
     "global_attn_every_n_layers",
@@ -63,6 +91,7 @@ NOT_ROTARY = {
 """Classes that hold sinusoids which are added or computed on the fly: not rotary tables."""
 
 QUOTIENT = re.compile(r"config\.(\w+) // config\.(\w+)")
+PRODUCT = re.compile(r"config\.(\w+)\s*//\s*\(\s*config\.(\w+)\s*\*\s*config\.(\w+)\s*\)")
 DEFAULT_QUOTIENT = QUOTIENT.search("config.hidden_size // config.num_attention_heads")
 
 COMPONENT_WORDS = (
@@ -198,6 +227,7 @@ def discover() -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], list[A
                     and cls.__module__ == module.__name__
                     and "inv_freq" in inspect.getsource(cls)
                     and name not in NOT_ROTARY
+                    and not name.endswith("Layer")
                 ):
                     for key in accepted(cls, folder.name, configs):
                         modules.setdefault(key, []).append(cls)
@@ -322,7 +352,7 @@ def head_dim_rule(cls: Any, fields: Any, source: str) -> list[Any]:
     rule: list[Any] = []
     reads = re.search(r"config\.head_dim|config, [\"']head_dim", source)
     if not reads:
-        product = re.search(r"config\.(\w+) // \(config\.(\w+) \* config\.(\w+)\)", source)
+        product = PRODUCT.search(source)
         return [list((product or QUOTIENT.search(source) or DEFAULT_QUOTIENT).groups())]
     if probe(cls, "head_dim", head_dim=78) == 78:
         rule.append("head_dim")
@@ -345,17 +375,7 @@ def function_source(module: Any) -> str:
 def rope_rule(cls: Any, config: Any, module: Any) -> dict[str, Any]:
     source = function_source(module)
     whole = re.sub(r'""".*?"""', "", inspect.getsource(module), flags=re.S)
-    rule: dict[str, Any] = {"module": module.__name__}
-    kind = table_kind(source)
-    if kind != "default":
-        rule["kind"] = kind
-    if "partial_rotary_factor" in source:
-        rule["partial"] = True
-        found = re.search(r"partial_rotary_factor[\"'], ([\d.]+)\)", source)
-        if found and float(found[1]) != 1.0:
-            rule["partial_missing"] = float(found[1])
-    if "ROPE_INIT_FUNCTIONS" not in whole:
-        rule["only"] = "axial" if "axial" in whole else "default"
+    rule = table_rule(module, source, whole)
     if cls.default_rope_type != "default":
         rule["default_type"] = cls.default_rope_type
     if not isinstance(cls.default_theta, dict):
@@ -368,13 +388,14 @@ def rope_rule(cls: Any, config: Any, module: Any) -> dict[str, Any]:
         starting_dict(cls, rule, start)
     elif "rope_parameters" not in {f.name for f in dataclasses.fields(cls)}:
         attributes(cls, rule, source)
+    if probe(cls, "head_dim") is None and "head_dim" not in {
+        f.name for f in dataclasses.fields(cls)
+    }:
+        rule["odd_ok"] = True  # the even-width check looks at the attribute only
     rule["pairing"] = pairing_of(module, whole)
     axes = axes_of(module, whole)
     if axes:
         rule["axes"] = axes
-    text = Path(inspect.getsourcefile(module) or "").read_text(encoding="utf-8")
-    if "mscale_all_dim" in text and kind == "default":
-        rule["softmax"] = "mscale_all_dim"
     return rule
 
 
@@ -421,11 +442,30 @@ def tidy(values: dict[str, Any]) -> dict[str, Any]:
     return {("rope_type" if k == "type" else k): v for k, v in values.items()}
 
 
+def table_rule(module: Any, source: str, whole: str) -> dict[str, Any]:
+    """What the module's own table is, told by marks in its source."""
+    rule: dict[str, Any] = {"module": module.__name__}
+    kind = table_kind(source)
+    if kind != "default":
+        rule["kind"] = kind
+    if "partial_rotary_factor" in source:
+        rule["partial"] = True
+        found = re.search(r"partial_rotary_factor[\"'], ([\d.]+)\)", source)
+        if found and float(found[1]) != 1.0:
+            rule["partial_missing"] = float(found[1])
+    if "ROPE_INIT_FUNCTIONS" not in whole:
+        rule["only"] = "axial" if "axial" in whole else "default"
+    text = Path(inspect.getsourcefile(module) or "").read_text(encoding="utf-8")
+    if "mscale_all_dim" in text and kind == "default":
+        rule["softmax"] = "mscale_all_dim"
+    return rule
+
+
 def table_kind(source: str) -> str:
     marks = (
         ("hw_dim", "ernie_3d"),
         ("inv_freq[0::2], inv_freq[1::2]", "axial_dealt"),
-        ("dim // 3 // 2", "axial_thirds"),
+        ("// 3) // 2", "axial_thirds"),
         ("arange(0, 1, 4 /", "dinov3"),
         ("spatial_dim", "axial"),
     )

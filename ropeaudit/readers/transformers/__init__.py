@@ -11,6 +11,8 @@ from __future__ import annotations
 from ropeaudit.facts import Note, Observation, Reading
 from ropeaudit.readers.interface import Resolution
 from ropeaudit.readers.transformers._build import build
+from ropeaudit.readers.transformers._grid import claims
+from ropeaudit.readers.transformers._grid import read as read_grid
 from ropeaudit.readers.transformers._observe import observe
 from ropeaudit.readers.transformers._rope import resolve
 from ropeaudit.readers.transformers._walk import walk
@@ -29,6 +31,8 @@ def read(reading: Reading, lengths: tuple[int, ...] = ()) -> Resolution:
     document = reading.document
     if document is None:
         return Resolution(notes=(Note("insufficient", "there is no config to read"),))
+    if claims(document.data):
+        return read_grid(document)
     found = walk(document)
     schedules: list[Schedule] = []
     observations: list[Observation] = list(found.observations)

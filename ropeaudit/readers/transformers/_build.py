@@ -55,6 +55,8 @@ def _served(
     node: Node, rope: Rope, kinds: list[str] | None, turning: tuple[int, ...] | None
 ) -> tuple[int, ...] | None:
     """Layers that turn by this dict."""
+    if rope.layers is not None:
+        return rope.layers
     if rope.label is None or kinds is None or turning is None:
         return turning
     groups = node.rope.get("label_layers", {}).get(rope.label)
@@ -162,7 +164,7 @@ def _unscaled(kind: str, inputs: Inputs, built: Built) -> tuple[float, ...] | No
             return built.inv_freq
         law = family("proportional")
         plain = {k: v for k, v in inputs.scaling.items() if k != "factor"}
-    elif kind in KNOWN_TYPES and kind != "default":
+    elif kind == "ntk_fixed" or (kind in KNOWN_TYPES and kind != "default"):
         law, plain = family("default"), {}
     else:
         return built.inv_freq

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ropeaudit.errors import InvalidValue, quoted
-from ropeaudit.facts import Fact, Json, Observation, Oddity
+from ropeaudit.facts import Fact, Json, Observation, Oddity, Origin
 from ropeaudit.readers.transformers._node import Node, head_width, number
 from ropeaudit.readers.transformers._rope import Rope
 from ropeaudit.schedule.families import Built, Family, Inputs, family
@@ -31,7 +31,8 @@ def choose_law(
     for renamed, key in rule.get("alpha_types", {}).items():
         if wanted == renamed and rope.values.get(key):
             return "ntk_alpha", family("ntk_alpha")
-    if isinstance(wanted, str) and wanted in KNOWN_TYPES and only is None:
+    own_types = rule.get("own_types", ())
+    if isinstance(wanted, str) and wanted in (*KNOWN_TYPES, *own_types) and only is None:
         return wanted, family(wanted)
     observations.append(_unknown(node, rope, "only axial" if only else None))
     return str(wanted), None
@@ -111,7 +112,9 @@ def _check_rotary(node: Node, head: int, rotary: int, partial: float) -> None:
             where=place,
         )
     # An odd partial width is rounded up and fits in the head; an odd full head does not fit.
-    if rotary == head and head > 4 and head % 2 and not node.rope.get("odd_ok"):
+    derived = any(f.field == "head_dim" and f.origin is Origin.DERIVED for f in node.facts)
+    allowed = derived and node.rope.get("odd_ok")
+    if rotary == head and head > 4 and head % 2 and not allowed:
         raise InvalidValue(
             f"the head width is {head} and all of it turns, expected an even width", where=place
         )

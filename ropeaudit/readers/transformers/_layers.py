@@ -136,6 +136,22 @@ def _index_list(node: Node, rule: Mapping[str, Any], layers: int) -> list[str]:
     return [inside if i in value else outside for i in range(layers)]
 
 
+def _mapped(node: Node, rule: Mapping[str, Any], layers: int) -> list[str]:
+    """Layer types written as numbers in a list of their own (DeepSeek-V4's compress_ratios)."""
+    value = node.data.get(rule["key"])
+    if not isinstance(value, list):
+        return _cycle(node, {**rule, "key": None}, layers)
+    names: Mapping[str, str] = rule["map"]
+    found = [names.get(str(v)) for v in value[:layers]]
+    if None in found:
+        raise InvalidValue(
+            f"{rule['key']} holds {quoted(value[found.index(None)])}, expected one of "
+            f"{', '.join(names)}",
+            where=f"{node.pointer}/{rule['key']}",
+        )
+    return [str(name) for name in found]
+
+
 def _windowed(node: Node, rule: Mapping[str, Any], layers: int) -> list[str]:
     """All layers one type: the windowed one where there is a window."""
     windowed = node.value("sliding_window") is not None
@@ -162,6 +178,7 @@ LAWS: dict[str, Callable[[Node, Mapping[str, Any], int], list[str]]] = {
     "from_layer": _from_layer,
     "from_end": _from_end,
     "index_list": _index_list,
+    "mapped": _mapped,
     "windowed": _windowed,
     "chunked": _chunked,
     "window_or_full": _exaone,
@@ -196,16 +213,27 @@ def turning(node: Node, kinds: list[str] | None) -> tuple[int, ...] | None:
     if "list" in rule:
         flags = no_rope_list(node, layers)
         return tuple(i for i, f in enumerate(flags[:layers]) if f)
+    if "zero_in" in rule:
+        return _nonzero(node, rule, layers)
     if kinds is None:
         return _range(layers)
     still = UNROTATED
-    if "types" in rule and node.value(rule.get("where", "layer_types")) is not False:
+    if "types" in rule:
         window = rule.get("if_set")
         if window is None or node.value(window) is not None:
             still = still | frozenset(rule["types"])
     if still.isdisjoint(kinds):
         return _range(layers)
     return tuple(i for i, t in enumerate(kinds) if t not in still)
+
+
+def _nonzero(node: Node, rule: Mapping[str, Any], layers: int) -> tuple[int, ...]:
+    """Layers whose own base is not 0 (Muse); without the list a pattern counted from the end."""
+    bases = node.data.get(rule["zero_in"])
+    if isinstance(bases, list):
+        return tuple(i for i, base in enumerate(bases[:layers]) if base)
+    still = "full_attention"
+    return tuple(i for i, t in enumerate(_from_end(node, rule, layers)) if t != still)
 
 
 def window(node: Node, kinds: list[str] | None, served: tuple[int, ...] | None) -> int | None:

@@ -132,28 +132,47 @@ def head_width(node: Node, label: str | None) -> int:
     Raises InvalidValue where it is missing, zero or absurd.
     """
     own = node.spec.get("label_head_dim", {}).get(label)
-    rule = own if own is not None else node.spec["head_dim"]
-    for term in rule:
-        if isinstance(term, int):
-            node.facts.append(Fact("head_dim", term, Origin.DEFAULT))
-            return term
-        if isinstance(term, str):
-            value, pointer = node.find(term)
-            if not value and type(value) is not float:  # None, 0 and "" fall through, as in `or`
-                continue
-            width = whole(value, term, pointer, 1, MAX_WIDTH)
-            node.facts.append(node.fact("head_dim", width, pointer))
-            return width
-        if isinstance(term, dict):
-            width = sum(floor_division(node, [name]) for name in term["sum"])
-        else:
-            width = floor_division(node, term)
-        width = max(width * node.spec.get("head_dim_times", 1), node.spec.get("head_dim_least", 0))
-        if width < 1:
-            raise InvalidValue(
-                f"{' / '.join(map(str, term))} gives a head width of {width}, expected at least 1",
-                where=node.find(str(term[-1]))[1] or str(term[-1]),
-            )
-        node.facts.append(Fact("head_dim", width, Origin.DERIVED))
+    for term in node.spec["head_dim"] if own is None else own:
+        if isinstance(term, list):
+            return _derived_width(node, term)
+        value, pointer = _width_term(node, term)
+        if not value and type(value) is not float:  # None, 0 and "" fall through, as in `or`
+            continue
+        width = whole(value, "head_dim", pointer, 1, MAX_WIDTH)
+        node.facts.append(node.fact("head_dim", width, pointer))
         return width
     raise InvalidValue("head_dim is missing; add it", where=f"{node.pointer}/head_dim")
+
+
+def _width_term(node: Node, term: Any) -> tuple[Json, str | None]:
+    """A width from a field, a number, a path into a part, or the settings of single layers."""
+    if isinstance(term, str):
+        return node.find(term)
+    if isinstance(term, int):
+        return term, None
+    if "path" in term:
+        data: Json = node.data
+        for step in term["path"]:
+            data = data.get(step) if isinstance(data, dict) else None
+        if data is None:
+            return term["default"], None
+        return data, node.pointer + "".join(f"/{escape(step)}" for step in term["path"])
+    key, layers = term["per_layer"], node.data.get("per_layer_config")
+    if not isinstance(layers, dict):
+        return None, None
+    for index, settings in layers.items():
+        if isinstance(settings, dict) and settings.get(key) is not None:
+            return settings[key], f"{node.pointer}/per_layer_config/{escape(index)}/{key}"
+    return node.find(key)
+
+
+def _derived_width(node: Node, terms: list[Any]) -> int:
+    times, least = node.spec.get("head_dim_times", 1), node.spec.get("head_dim_least", 0)
+    width = max(int(times) * floor_division(node, terms), int(least))
+    if width < 1:
+        raise InvalidValue(
+            f"{' / '.join(map(str, terms))} gives a head width of {width}, expected at least 1",
+            where=node.find(str(terms[-1]))[1] or str(terms[-1]),
+        )
+    node.facts.append(Fact("head_dim", width, Origin.DERIVED))
+    return width

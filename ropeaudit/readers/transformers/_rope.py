@@ -20,8 +20,8 @@ from typing import Any
 from ropeaudit.document import escape
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Json
-from ropeaudit.readers.transformers import _layers
-from ropeaudit.readers.transformers._node import Node
+from ropeaudit.readers.transformers import _layers, _remote
+from ropeaudit.readers.transformers._node import Node, number
 
 LENGTH_TYPES = ("llama3", "yarn", "longrope")
 """Types whose missing original length is the declared one."""
@@ -41,6 +41,8 @@ class Rope:
     origin: str | None = None
     outer: Mapping[str, Json] = field(default_factory=dict)
     original_defaulted: bool = False
+    layers: tuple[int, ...] | None = None
+    """Layers it serves, where a list of its own says so."""
 
     @property
     def type(self) -> Json:
@@ -77,8 +79,52 @@ def resolve(node: Node) -> Ropes:
     for key, value in rule.get("flat_start", {}).items():
         rope.set_default(key, value, None)
     _fill_base(node, rope)
+    _remote.linear(node, rope.values, rope.places)
     _finish(node, rope, nested=False)
+    if "theta_by_layer" in rule:
+        return _by_layer(node, rope, rule["theta_by_layer"])
+    if "unscaled_outside" in rule:
+        return _unscaled_outside(node, rope, rule["unscaled_outside"])
     return Ropes([rope])
+
+
+def _by_layer(node: Node, rope: Rope, key: str) -> Ropes:
+    """One table for each base in a list by layer; 0 means no rotation (Granite SWA)."""
+    bases, pointer = node.find(key)
+    if not isinstance(bases, list) or pointer is None:
+        return Ropes([rope])
+    groups: dict[float, list[int]] = {}
+    for index, base in enumerate(bases):
+        if number(base, key, f"{pointer}/{index}"):
+            groups.setdefault(float(base), []).append(index)
+    found = []
+    for base, layers in sorted(groups.items()):
+        label = None if len(groups) == 1 else f"base_{base:g}"
+        one = Rope(label, {**rope.values, "rope_theta": base}, dict(rope.places), rope.origin)
+        one.places["rope_theta"] = f"{pointer}/{layers[0]}"
+        one.outer, one.layers = rope.outer, tuple(layers)
+        found.append(one)
+    return Ropes(found)
+
+
+def _unscaled_outside(node: Node, rope: Rope, key: str) -> Ropes:
+    """Scaling on the listed layers only, the plain table on the others (Molmo 2)."""
+    listed, pointer = node.find(key)
+    layers = _layers.count(node)
+    if rope.type == "default" or not isinstance(listed, list) or not pointer or layers is None:
+        return Ropes([rope])
+    inside = tuple(i for i in range(layers) if i in listed)
+    outside = tuple(i for i in range(layers) if i not in listed)
+    if not outside:
+        return Ropes([rope])
+    kept = {k: v for k, v in rope.values.items() if k in ("rope_theta", "partial_rotary_factor")}
+    plain = Rope("unscaled", {**kept, "rope_type": "default"}, dict(rope.places), rope.origin)
+    plain.outer, plain.layers = rope.outer, outside
+    plain.places = {k: v for k, v in rope.places.items() if k in kept}
+    if not inside:
+        return Ropes([plain])
+    rope.label, rope.layers = "scaled", inside
+    return Ropes([rope, plain])
 
 
 def dict_at(node: Node, key: str) -> Mapping[str, Json] | None:
@@ -133,7 +179,9 @@ def _first(node: Node, keys: Any, default: Json) -> tuple[Json, str | None]:
 
 def _fill_base(node: Node, rope: Rope) -> None:
     rule = node.rope
-    base, pointer = _first(node, rule.get("base_keys", ("rope_theta",)), rule.get("base"))
+    base, pointer = _remote.base(node) or _first(
+        node, rule.get("base_keys", ("rope_theta",)), rule.get("base")
+    )
     rope.set_default("rope_theta", base, pointer)
     partial, pointer = _partial(node)
     if partial is not None:
@@ -201,6 +249,8 @@ def _nested(node: Node, outer: Mapping[str, Json], pointer: str | None) -> Ropes
     """One dict per layer type (or other label); labels are those that the model's layers have."""
     rule = node.rope
     wanted = rule.get("labels") or sorted(_layers.types_present(node))
+    if "labels_among" in rule:
+        wanted = [label for label in wanted if label in rule["labels_among"]]
     arrange = rule.get("law")
     if arrange is not None:
         from ropeaudit.readers.transformers import _arrangements

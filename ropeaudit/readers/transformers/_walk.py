@@ -14,6 +14,7 @@ from typing import Any
 from ropeaudit.document import Document, escape
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Json, Location, Note, Observation, Oddity
+from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._node import Node
 from ropeaudit.schedule.model_types import Spec, is_known_without_rotary, lookup
 
@@ -44,7 +45,22 @@ GENERIC: Spec = {
         "num_hidden_layers": ["num_hidden_layers", "n_layer", "n_layers", "num_layers"],
         "max_position_embeddings": ["max_position_embeddings", "n_positions", "max_seq_len"],
     },
-    "rope": {"base": 10000.0, "partial": True, "pairing": "half"},
+    "rope": {
+        "base": 10000.0,
+        "base_keys": ["rope_theta", "rotary_emb_base", "rope_embedding_base", "rotary_base"],
+        "partial": True,
+        "partial_keys": [
+            "partial_rotary_factor",
+            "rotary_pct",
+            "rope_pct",
+            "rope_percent",
+            "rope_percentage",
+            "rotary_emb_fraction",
+            "rotary_percentage",
+        ],
+        "partial_over_head": "rotary_dim",
+        "pairing": "half",
+    },
 }
 """The common rules, for model types that transformers does not know."""
 
@@ -55,6 +71,11 @@ ROTARY_MARKS = (
     "rotary_pct",
     "rotary_dim",
     "rotary_emb_base",
+    "rope_embedding_base",
+    "rotary_emb_fraction",
+    "rope_percent",
+    "rope_percentage",
+    "rope_pct",
     "partial_rotary_factor",
 )
 
@@ -96,15 +117,32 @@ def _visit(
     if spec is None:
         _unknown(found, document, data, pointer, model_type, component, depth)
         return
-    if "none" in spec:
+    why = _remote.why_none(spec, data)
+    if why is not None:
         if depth == 0:
-            found.notes.append(Note("no_rotary", f"{quoted(model_type)}: {spec['none']}"))
+            found.notes.append(Note("no_rotary", f"{quoted(model_type)}: {why}"))
         return
     if "rope" in spec:
         name = component or spec.get("component", "text")
-        found.nodes.append(Node(document, data, pointer, model_type, name, spec, present=present))
+        if "remote" in spec and present:
+            message = spec["remote"]
+            found.observations.append(_remote.observation(document, pointer, name, message))
+        node = Node(document, data, pointer, model_type, name, spec, present=present)
+        off = _switched_off(node)
+        if off is None:
+            found.nodes.append(node)
+        elif depth == 0:
+            found.notes.append(Note("no_rotary", off))
     for part in spec.get("parts", ()):
         _part(found, document, data, pointer, part, component, depth, spec, present=present)
+
+
+def _switched_off(node: Node) -> str | None:
+    """Why the node does not rotate although its class can; None if it does."""
+    name, wanted = node.rope.get("if", (None, None))
+    if name is None or node.value(name) == wanted:
+        return None
+    return f"{quoted(node.model_type)} with {name} {quoted(node.value(name))} does not rotate"
 
 
 def _spec(data: Mapping[str, Json], model_type: str | None) -> Spec | None:
