@@ -131,15 +131,18 @@ def _refused(path: Path, message: str) -> SourceError:
     """The unpickler's refusal in one sentence: it names the one thing that it would not run."""
     lines = [line.strip() for line in message.splitlines()]
     global_ = next((line for line in lines if "GLOBAL" in line), None)
-    if global_ is not None:
-        name = global_.split("GLOBAL", 1)[1].split()
-        what = f"it calls for {quoted(name[0])}" if name else "it calls for foreign code"
-    else:
+    if global_ is None:
         found = next((s for s in lines if s.startswith(("Unsupported operand", "Can only"))), "")
-        what = f"the safe unpickler says: {quoted(found)}" if found else "it holds other objects"
+        said = f" ({quoted(found)})" if found else ""
+        return UnsafePickle(
+            f"{quoted(str(path))} holds what only running code from it could rebuild, or is "
+            f"damaged{said}; compare its checksum, or convert it to safetensors where you trust it"
+        )
+    name = global_.split("GLOBAL", 1)[1].split()
+    what = quoted(name[0]) if name else "foreign code"
     return UnsafePickle(
-        f"{quoted(str(path))} cannot be read without running code from it ({what}); convert it to "
-        "safetensors where you trust it, and audit that"
+        f"{quoted(str(path))} cannot be read without running code from it (it calls for {what}); "
+        "convert it to safetensors where you trust it, and audit that"
     )
 
 

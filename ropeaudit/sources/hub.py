@@ -16,7 +16,7 @@ from ropeaudit.sources import tensor_names
 from ropeaudit.sources._json import document_of
 from ropeaudit.sources._remote import RemoteFile, Repository, connect
 from ropeaudit.sources._safetensors_header import raw_header
-from ropeaudit.sources.interface import MAX_CONFIG_BYTES
+from ropeaudit.sources.interface import MAX_CONFIG_BYTES, MAX_HEADER_BYTES
 from ropeaudit.sources.safetensors import Gathered, collect
 
 FORMAT = "hub"
@@ -110,7 +110,7 @@ def _weights(repository: Repository, folder: str, found: Gathered) -> bool:
 
 def _telling_shards(repository: Repository, folder: str, index: str) -> list[str]:
     place = f"{repository.target}/{index}"
-    data = document_of(repository.whole(index, MAX_CONFIG_BYTES), place).data
+    data = document_of(repository.whole(index, MAX_HEADER_BYTES), place).data
     weight_map = data.get("weight_map")
     if not isinstance(weight_map, dict):
         raise InvalidValue(

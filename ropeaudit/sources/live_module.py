@@ -8,6 +8,7 @@ costs milliseconds. Torch itself is not imported: a module brings its tensors al
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
@@ -23,6 +24,8 @@ FILE = "<module>"
 """What stands for the file in places inside a live module."""
 
 MAX_CONFIG_DEPTH = 12
+MAX_CONFIG_LIST = 4096
+"""Values of an array in a config; a longer one is no setting."""
 
 _WRAPPED = ("module", "_orig_mod", "_fsdp_wrapped_module", "_forward_module", "base_model", "model")
 _PLAIN = (str, int, float, bool, type(None))
@@ -46,7 +49,13 @@ def read(model: Any) -> Reading:
     about = {name: _state(name, holder, pointers) for name, _, holder in found}
     into = Collected()
     collect(((name, tensor) for name, tensor, _ in found), FILE, into, about, names.live_role)
-    document = None if config is None else _document(config)
+    document, why = None, None
+    if config is not None:
+        try:
+            document = _document(config)
+        except Exception as error:  # to_dict() is foreign code and may raise anything
+            why = Note("config_unread", f"the module's config cannot be read: {quoted(str(error))}")
+    notes = [*into.notes, *_notes(into.tables, found, document)]
     return Reading(
         target=type(_innermost(model)).__name__,
         format=FORMAT,
@@ -54,7 +63,7 @@ def read(model: Any) -> Reading:
         tables=tuple(into.tables),
         tensor_names=tuple(name for name, _, _ in found),
         files=(InputFile(path=FILE, format=FORMAT, bytes_read=into.bytes_read),),
-        notes=(*into.notes, *_notes(into.tables, found, document)),
+        notes=tuple(notes if why is None else [why, *notes]),
     )
 
 
@@ -183,7 +192,8 @@ def _json(value: Any, depth: int) -> Json:
     if callable(getattr(value, "to_dict", None)):
         return _json(value.to_dict(), depth + 1)
     if callable(getattr(value, "tolist", None)):  # numpy scalars and arrays, tensors
-        return _json(value.tolist(), depth + 1)
+        small = math.prod(getattr(value, "shape", ())) <= MAX_CONFIG_LIST
+        return _json(value.tolist(), depth + 1) if small else type(value).__name__
     return str(value)
 
 

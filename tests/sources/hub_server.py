@@ -25,6 +25,8 @@ class Hub:
     ranges: bool = True
     redirect: bool = False
     status: int | None = None
+    fail_files: int = 0
+    """How many requests for files are answered with 503 before the server recovers."""
     body: bytes | None = None
     url: str = ""
     served: list[tuple[str, int, int]] = field(default_factory=list)
@@ -89,7 +91,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def resolve(self, repo: str, revision: str, name: str) -> None:
         content = self.hub.repos.get(repo, {}).get(name)
-        if repo in self.hub.gated:
+        if self.hub.fail_files > 0:
+            self.hub.fail_files -= 1
+            self.answer(503, b"busy")
+        elif repo in self.hub.gated:
             self.answer(403, b"", {"X-Error-Code": "GatedRepo"})
         elif content is None or revision != COMMIT:
             self.answer(404, b"", {"X-Error-Code": "EntryNotFound"})

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import ropeaudit
 from ropeaudit.errors import (
     InvalidValue,
     MissingDependency,
@@ -165,6 +166,23 @@ def test_params_json_and_pipelines(hub: Hub) -> None:
     assert len(reading.tables) == 1
 
 
+def test_the_whole_pipeline(hub: Hub) -> None:
+    params = {"dim": 64, "n_layers": 2, "n_heads": 4, "rope_theta": 1e6, "head_dim": 16}
+    hub.repos["mistral/one"] = {"params.json": json.dumps(params).encode()}
+    lost = CONFIG | {"num_hidden_layers": 2, "rope_theta": 5e5, "max_position_embeddings": 4096}
+    hub.repos["org/name"] = {
+        "config.json": json.dumps(lost).encode(),
+        "model.safetensors": SMALL,
+    }
+    report = ropeaudit.audit("hf:mistral/one", "hf:org/name", "hf:org/absent")
+    mistral, broken, absent = report.subjects
+    assert [s.rope_theta for s in mistral.subject.schedules] == [1e6]
+    assert broken.subject.format == "hub"
+    assert "RA401" in {f.rule for f in broken.findings}
+    assert absent.subject.error is not None
+    assert report.exit_code == 2
+
+
 def test_pytorch_weights_are_left_alone(hub: Hub) -> None:
     files = {"config.json": json.dumps(CONFIG).encode(), "pytorch_model.bin": b"x" * 10_000}
     hub.repos["org/name"] = files
@@ -257,6 +275,16 @@ def test_other_answers_are_named(hub: Hub, status: int, match: str) -> None:
     hub.status = status
     with pytest.raises(SourceError, match=match):
         read("hf:org/name")
+
+
+def test_a_busy_server_is_asked_again(hub: Hub) -> None:
+    hub.repos["org/name"] = {"config.json": json.dumps(CONFIG).encode()}
+    hub.fail_files = 1
+    assert read("hf:org/name").document.data == CONFIG
+    hub.fail_files = 100
+    with pytest.raises(SourceError, match="HTTP 503"):
+        read("hf:org/name")
+    assert hub.fail_files >= 96
 
 
 @pytest.mark.parametrize("body", [b"<html>hello</html>", b"[1, 2]", b'{"siblings": 3}'])

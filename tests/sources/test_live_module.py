@@ -311,3 +311,61 @@ def test_sines_before_cosines() -> None:
         expected = [10000 ** (-2 * k / 16) for k in range(8)]
         assert table.values == pytest.approx(expected, rel=1e-6)
         assert table.role == "cos_sin_cache"
+
+
+class Odd:
+    """A config whose own code fails."""
+
+    def to_dict(self) -> Any:
+        raise RuntimeError("no\ndict")
+
+
+def test_a_config_that_cannot_be_read_leaves_the_tables() -> None:
+    reading = live_module.read(Meta(Odd()))
+    assert len(reading.tables) == 2
+    assert reading.document is None
+    assert reading.notes[0].kind == "config_unread"
+    assert reading.notes[0].message.isprintable()
+
+
+def test_odd_values_in_a_config_become_plain() -> None:
+    config = {
+        "weights": torch.zeros(100, 100),
+        "few": torch.tensor([1.0, 2.0]),
+        "id2label": {0: "a"},
+        "kinds": {"x"},
+        "self": None,
+    }
+    config["self"] = config
+    data = live_module.read(Meta(config)).document.data
+    assert (data["weights"], data["few"]) == ("Tensor", [1.0, 2.0])
+    assert (data["id2label"], data["kinds"]) == ({"0": "a"}, ["x"])
+
+
+def test_real_data_parallel_wrapper() -> None:
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        reading = live_module.read(DistributedDataParallel(llama()))
+    finally:
+        dist.destroy_process_group()
+    assert reading.target == "LlamaForCausalLM"
+    assert by_place(reading)["module.model.rotary_emb.inv_freq"].name == "model.rotary_emb.inv_freq"
+    assert reading.document.data["model_type"] == "llama"
+
+
+def test_real_fully_sharded_module() -> None:
+    import torch.distributed as dist
+    from torch.distributed.fsdp import fully_shard
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        mesh = dist.device_mesh.init_device_mesh("cpu", (1,))
+        model = fully_shard(llama(), mesh=mesh)
+        reading = live_module.read(model)
+    finally:
+        dist.destroy_process_group()
+    assert set(by_place(reading)) >= {"model.rotary_emb.inv_freq"}
+    assert reading.document.data["model_type"] == "llama"

@@ -212,9 +212,9 @@ def test_code_in_a_pickle_is_refused_and_never_run(tmp_path: Path, kind: str) ->
     assert not marker.exists()
     message = str(caught.value)
     assert "\n" not in message
-    assert "cannot be read without running code from it" in message
-    if kind != "pickle4":
-        assert "posix.mkdir" in message
+    assert "running code from it" in message
+    if kind != "pickle4":  # its framing opcode comes first, and is refused already
+        assert "it calls for posix.mkdir" in message
 
 
 def test_torchscript_is_refused(tmp_path: Path) -> None:
