@@ -814,6 +814,14 @@ def test_betas_the_wrong_way_round() -> None:
     assert kinds(build("mistral3", keys)) == [Oddity.BETA_ORDER]
 
 
+@pytest.mark.parametrize("beta", [0.0, -1.0, 1e-320])
+@pytest.mark.parametrize("which", ["fast", "slow"])
+def test_betas_that_place_no_ramp(beta: float, which: str) -> None:
+    keys = SHAPE | {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}
+    with pytest.raises(InvalidValue, match="ramp cannot be placed"):
+        build("mistral3", keys | {f"rope.scaling.yarn_beta_{which}": beta})
+
+
 def test_unknown_scaling_type() -> None:
     resolution = build("llama", SHAPE | {"rope.scaling.type": "su"})
     assert kinds(resolution) == [Oddity.TYPE_UNKNOWN]
@@ -921,6 +929,84 @@ def test_provenance_names_file_and_key() -> None:
     assert by_field["rope_theta"].location == Location(file="m.gguf", key="llama.rope.freq_base")
     assert by_field["head_dim"].origin is Origin.DERIVED
     assert by_field["max_position_embeddings"].value == 8192
+
+
+NUMBERS = st.one_of(
+    st.sampled_from([0, 1, 2, 8, 64, 2**31 - 1, 2**63, 0.0, 1.0, -1.0, 1e-320, 1e300, 0.1]),
+    st.floats(),
+    st.integers(-5, 70_000),
+)
+VALUES = st.one_of(
+    NUMBERS,
+    st.booleans(),
+    st.none(),
+    st.sampled_from(["yarn", "linear", "none", "longrope", "x\n"]),
+    st.lists(NUMBERS, max_size=9),
+    st.lists(st.integers(0, 40), min_size=4, max_size=8),
+)
+NAMES = [
+    "context_length",
+    "embedding_length",
+    "block_count",
+    "nextn_predict_layers",
+    "leading_dense_block_count",
+    "full_attention_interval",
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.key_length_swa",
+    "attention.sliding_window",
+    "attention.sliding_window_pattern",
+    "attention.recurrent_layers",
+    "attention.rope_pattern",
+    "attention.compress_ratios",
+    "attention.compress_rope_freq_base",
+    "rope.freq_base",
+    "rope.freq_base_swa",
+    "rope.dimension_count",
+    "rope.dimension_count_swa",
+    "rope.dimension_sections",
+    "rope.scale_linear",
+    "rope.scaling.type",
+    "rope.scaling.factor",
+    "rope.scaling.alpha",
+    "rope.scaling.attn_factor",
+    "rope.scaling.finetuned",
+    "rope.scaling.original_context_length",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
+    "rope.scaling.yarn_ext_factor",
+    "rope.scaling.yarn_attn_factor",
+    "rope.scaling.yarn_log_multiplier",
+]
+
+
+@settings(max_examples=1500, derandomize=True, deadline=None)
+@given(
+    architecture=st.sampled_from([*sorted(ARCHITECTURES), "novel"]),
+    changes=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8),
+    yarn=st.booleans(),
+    factors=st.none() | st.lists(st.floats(width=32), min_size=1, max_size=70),
+)
+def test_any_keys_give_schedules_or_one_sentence(
+    architecture: str, changes: dict[str, Any], yarn: bool, factors: list[float] | None
+) -> None:
+    scaling = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0} if yarn else {}
+    tensors = {} if factors is None else {"rope_freqs.weight": factors}
+    try:
+        resolution = build(architecture, SHAPE | scaling | changes, tensors)
+    except InvalidValue as error:
+        assert str(error).isprintable()
+        assert len(str(error)) < 400
+        return
+    names = [s.name for s in resolution.schedules]
+    assert len(set(names)) == len(names)
+    for schedule in resolution.schedules:
+        assert len(schedule.inv_freq) == schedule.rotary_dim // 2
+        assert math.isfinite(schedule.attention_scaling)
+        assert math.isfinite(schedule.softmax_scale)
+    for text in (*resolution.notes, *resolution.observations):
+        assert text.message.isprintable()
 
 
 # --- real models ------------------------------------------------------------------------------

@@ -38,13 +38,15 @@ def corr_dims(
     dim: int, base: float, original: float, beta_fast: float, beta_slow: float
 ) -> tuple[float, float]:
     """Channels where the ramp starts and ends; raises InvalidValue where logarithms end."""
-    if base == 1 or not (original > 0 and beta_fast > 0 and beta_slow > 0):
+    try:
+        return ramp_ends(dim, base, original, beta_fast, beta_slow, truncate=True)
+    except (ArithmeticError, ValueError, InvalidValue):
         raise InvalidValue(
-            "the YaRN ramp needs a base other than 1 and an original length, yarn_beta_fast and "
-            "yarn_beta_slow above 0",
+            f"the YaRN ramp cannot be placed with base {quoted(base)}, original length "
+            f"{quoted(original)}, yarn_beta_fast {quoted(beta_fast)} and yarn_beta_slow "
+            f"{quoted(beta_slow)}; expected a base other than 1, and the others above 0",
             where="rope.scaling",
-        )
-    return ramp_ends(dim, base, original, beta_fast, beta_slow, truncate=True)
+        ) from None
 
 
 def check(base: float, dim: int) -> None:
