@@ -139,8 +139,9 @@ def _require_series(path: Path, names: Sequence[str]) -> None:
 def _missing(place: Path, missing: Sequence[str]) -> SourceError:
     listed = ", ".join(quoted(n) for n in missing[:4])
     more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+    count = "a shard" if len(missing) == 1 else f"{len(missing)} shards"
     return SourceError(
-        f"{quoted_path(place)} lacks {len(missing)} shards, missing or unreadable: {listed}{more}; "
+        f"{quoted_path(place)} lacks {count}, missing or unreadable: {listed}{more}; "
         "download them, or audit config.json alone"
     )
 

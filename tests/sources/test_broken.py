@@ -38,3 +38,21 @@ def assert_readable(message: str) -> None:
     assert message.isprintable()
     assert len(message) < 600
     assert not re.search(r"Errno|Traceback|object at 0x|<class", message)
+
+
+def test_nothing_broken_passes_and_the_others_are_still_audited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ropeaudit.audit import audit_targets
+    from ropeaudit.findings import Verdict
+
+    good = tmp_path / "config.json"
+    good.write_text('{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4}')
+    monkeypatch.chdir(BROKEN)
+    report = audit_targets([*EXPECTED, str(good)])
+    assert [s.subject.target for s in report.subjects] == [*EXPECTED, str(good)]
+    for subject in report.subjects[:-1]:
+        assert subject.subject.error is not None
+        assert subject.verdict is Verdict.UNKNOWN
+    assert report.subjects[-1].subject.error is None
+    assert report.subjects[-1].subject.schedules

@@ -11,8 +11,15 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from ropeaudit.errors import InvalidValue, MissingDependency, SourceError, UnrecognisedFormat
+from ropeaudit.errors import (
+    InvalidValue,
+    MissingDependency,
+    SourceError,
+    TruncatedFile,
+    UnrecognisedFormat,
+)
 from ropeaudit.facts import Reading
+from ropeaudit.sources._files import RegularFile
 from ropeaudit.sources.opening import open_target
 
 CONFIG: dict[str, Any] = {
@@ -307,3 +314,63 @@ def test_a_folder_of_gguf_files(tmp_path: Path) -> None:
     make("b.Q8_0.gguf")
     with pytest.raises(SourceError, match="2 GGUF files"):
         open_target(str(tmp_path))
+
+
+def test_metas_own_checkpoints_keep_their_table(tmp_path: Path) -> None:
+    write(tmp_path / "params.json", {"dim": 64, "n_layers": 2, "n_heads": 8})
+    for part in ("00", "01"):
+        torch.save({"rope.freqs": torch.tensor(TABLE)}, tmp_path / f"consolidated.{part}.pth")
+    reading = open_target(str(tmp_path))
+    assert reading.format == "params-json"
+    assert [(t.name, t.role) for t in reading.tables] == [("rope.freqs", "inv_freq")]
+    assert [Path(f.path).name for f in reading.files] == ["params.json", "consolidated.00.pth"]
+
+
+def test_numbered_files_without_an_index(tmp_path: Path) -> None:
+    write(tmp_path / "config.json", CONFIG)
+    for at in (1, 3):
+        save_file({f"layers.{at}.inv_freq": TABLE}, tmp_path / f"m-0000{at}-of-00003.safetensors")
+    with pytest.raises(SourceError, match=r"lacks a shard.*m-00002-of-00003\.safetensors"):
+        open_target(str(tmp_path))
+    save_file({"layers.2.inv_freq": TABLE}, tmp_path / "m-00002-of-00003.safetensors")
+    assert [t.layer for t in open_target(str(tmp_path)).tables] == [1, 2, 3]
+
+
+def test_the_plain_index_comes_before_its_variants(tmp_path: Path) -> None:
+    write(tmp_path / "config.json", CONFIG)
+    for name in ("diffusion", "diffusion.fp16"):
+        save_file({f"{name}.inv_freq": TABLE}, tmp_path / f"{name}-x.safetensors")
+        index = {"weight_map": {"a": f"{name}-x.safetensors"}}
+        write(tmp_path / f"{name}.safetensors.index.json", index)
+    assert [t.name for t in open_target(str(tmp_path)).tables] == ["diffusion.inv_freq"]
+
+
+def test_many_missing_shards_are_counted(tmp_path: Path) -> None:
+    shards = {f"t{i}": f"s{i}.safetensors" for i in range(9)}
+    write(tmp_path / "model.safetensors.index.json", {"weight_map": shards})
+    with pytest.raises(SourceError, match=r"lacks 9 shards.*s3\.safetensors and 5 more"):
+        open_target(str(tmp_path))
+
+
+def test_a_large_tokenizer_file_is_left_alone(tmp_path: Path) -> None:
+    write(tmp_path / "config.json", CONFIG)
+    write(tmp_path / "tokenizer_config.json", {"model_max_length": 7, "x": "y" * (1 << 18)})
+    assert open_target(str(tmp_path)).notes == ()
+
+
+def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"0123456789")
+    with RegularFile(path) as file:
+        assert file.read(2, 3) == b"234"
+        path.write_bytes(b"01234")
+        with pytest.raises(TruncatedFile, match="ends at byte 5"):
+            file.read(0, 10)
+        assert file.touched == 8
+
+
+def test_the_same_complaint_is_not_repeated_for_every_layer(tmp_path: Path) -> None:
+    tensors = {f"layers.{i}.inv_freq": np.zeros(4, "i4") for i in range(100)}
+    save_file(tensors, tmp_path / "model.safetensors")
+    write(tmp_path / "config.json", CONFIG)
+    assert 0 < len(open_target(str(tmp_path)).notes) < 40
