@@ -41,7 +41,7 @@ def numbers_of(text: str, file: str, most: int) -> tuple[float, ...]:
                 f"{quoted_path(file)} holds more than the {most} values of any table"
             )
         if not widths and header is None and not any(_NUMBER.fullmatch(c) for c in cells):
-            header = [c.strip("\"'").lower() for c in cells]
+            header = [c.lower() for c in cells]
             column = _column(header, file)
             continue
         widths.add(len(cells))
@@ -65,7 +65,7 @@ def _rows(text: str, most: int) -> Iterator[tuple[int, list[str]]]:
         end = len(text) if end < 0 else end
         line += 1
         content = text[start:end].split("#", 1)[0].strip().removeprefix("\ufeff").strip("[](){}")
-        cells = [m.group() for m in islice(_CELL.finditer(content), most + 1)]
+        cells = [m.group().strip("\"'") for m in islice(_CELL.finditer(content), most + 1)]
         if cells:
             yield line, cells
         start = end + 1

@@ -90,6 +90,7 @@ def test_special_values_are_kept(tmp_path: Path) -> None:
         "inv_freq\n1.0\n0.5\n0.25\n",
         "k,inv_freq\n0,1.0\n1,0.5\n2,0.25\n",
         '"inv_freq","k"\n1.0,0\n0.5,1\n0.25,2\n',
+        '"1.0","0.5","0.25"\n',
         "0 1.0\n1 0.5\n2 0.25\n",
         "1e0\n5E-1\n+25e-2\n",
     ],
