@@ -138,10 +138,10 @@ def _findings(ink: Ink, report: SubjectReport, *, full: bool) -> None:
         for f in report.findings
         if ink.view.verbose or f.severity > Severity.INFO or f.status is Status.UNKNOWN
     ]
-    for number, finding in enumerate(shown):
+    for number, (finding, schedules) in enumerate(_merged(shown)):
         if number and full:
             ink.line()
-        _finding(ink, finding)
+        _finding(ink, finding, schedules)
     hidden = [f for f in report.findings if f not in shown]
     if hidden and full:
         if shown:
@@ -156,11 +156,22 @@ def _findings(ink: Ink, report: SubjectReport, *, full: bool) -> None:
         ink.line((f"  {show.plural(report.suppressed, 'finding')} suppressed", "dim"))
 
 
-def _finding(ink: Ink, finding: Finding) -> None:
+def _merged(findings: Sequence[Finding]) -> list[tuple[Finding, list[str]]]:
+    """Findings that say the same of several schedules, as one with all their names."""
+    groups: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
+    for f in findings:
+        said = (f.rule, f.status, f.severity, f.message, f.location, repr(f.evidence), f.fix)
+        names = groups.setdefault(said, (f, []))[1]
+        if f.schedule:
+            names.append(safe(f.schedule))
+    return list(groups.values())
+
+
+def _finding(ink: Ink, finding: Finding, schedules: Sequence[str]) -> None:
     undecided = finding.status is Status.UNKNOWN
     word = "unknown" if undecided else finding.severity.label
     color = "magenta" if undecided else _COLORS[finding.severity]
-    where = f"  {safe(finding.schedule)}" if finding.schedule else ""
+    where = f"  {', '.join(schedules)}" if schedules else ""
     ink.line(
         "  ", (word, color), " ", (finding.rule, "bold"), f" {safe(finding.name)}", (where, "cyan")
     )

@@ -1,0 +1,111 @@
+"""Writes what is made and not written: the rule pages, the list of rules, the samples in README.
+
+    python docs/generate.py            write the files
+    python docs/generate.py --check    exit 1 if one of them is out of date
+
+A rule page comes from the rule's entries in the packs and from its check's docstring. A sample is
+what the command in its marker prints, run in the repository's root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from ropeaudit.cli.app import run  # noqa: E402  (the checkout's own, not an installed one)
+from ropeaudit.explain import Entry, catalogue, documentation  # noqa: E402
+from ropeaudit.packs import load_pack, shipped  # noqa: E402
+
+NOTICE = "<!-- Made by docs/generate.py from the check's docstring and the packs. -->"
+SAMPLE = re.compile(r"(<!-- sample: ropeaudit (.+?) -->\n```text\n).*?(```\n)", re.S)
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Every made file with its text."""
+    entries = catalogue(load_pack(name) for name in shipped())
+    yield ROOT / "docs" / "rules" / "README.md", index(entries)
+    for entry in entries:
+        yield ROOT / "docs" / "rules" / f"{entry.id}.md", page(entry)
+    for path in (ROOT / "README.md", ROOT / "docs" / "quickstart.md"):
+        yield path, SAMPLE.sub(_sampled, path.read_text(encoding="utf-8"))
+
+
+def index(entries: tuple[Entry, ...]) -> str:
+    """The table of all rules: severity in each pack."""
+    packs = shipped()
+    lines = [
+        NOTICE,
+        "",
+        "# Rules",
+        "",
+        "The severity of each rule in each pack. `ropeaudit rules` prints the same table.",
+        "",
+        f"| rule | name | {' | '.join(packs)} |",
+        f"|---|---|{'---|' * len(packs)}",
+    ]
+    for entry in entries:
+        levels = [entry.severities.get(p) for p in packs]
+        cells = " | ".join("–" if level is None else level.label for level in levels)
+        lines.append(f"| [{entry.id}]({entry.id}.md) | {entry.name} | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
+def page(entry: Entry) -> str:
+    """One rule: its severities, why, how to mend it, and the check's own sections."""
+    title, sections = documentation(entry.check)
+    levels = ", ".join(f"{level.label} in {pack}" for pack, level in entry.severities.items())
+    lines = [NOTICE, "", f"# {entry.id} {entry.name}", "", title, "", f"Severity: {levels}."]
+    if entry.applies_to:
+        lines.append(f"Applies to: {', '.join(entry.applies_to)}.")
+    lines += ["", f"**Why.** {entry.why}", "", f"**What to do.** {entry.fix}", ""]
+    for heading, text in sections.items():
+        lines += [f"## {heading}", "", _markdown(text), ""]
+    lines += [
+        f"Since {entry.since}. Check `{entry.check}`, in "
+        f"`{Path(entry.source).relative_to(ROOT).as_posix()}`."
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """Docstring text as Markdown: double back quotes single, the rest as it stands."""
+    return re.sub(r"``(.+?)``", r"`\1`", text, flags=re.S)
+
+
+def _sampled(match: re.Match[str]) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.chdir(ROOT):
+        run([*match[2].split(), "--no-config"])
+    return f"{match[1]}{out.getvalue()}{match[3]}"
+
+
+def main(arguments: list[str]) -> int:
+    for name in list(os.environ):  # nothing of this machine gets into a page
+        if name.startswith(("ROPEAUDIT_", "GITHUB_")) or name in ("COLUMNS", "FORCE_COLOR"):
+            del os.environ[name]
+    made = dict(pages())
+    folder = ROOT / "docs" / "rules"
+    stale = [p for p in folder.glob("*.md") if p not in made]
+    wrong = [p for p, text in made.items() if not p.is_file() or p.read_text("utf-8") != text]
+    if "--check" in arguments:
+        for path in (*wrong, *stale):
+            print(f"out of date: {path.relative_to(ROOT)}; run make docs", file=sys.stderr)
+        return 1 if wrong or stale else 0
+    folder.mkdir(exist_ok=True)
+    for path in wrong:
+        path.write_text(made[path], encoding="utf-8")
+    for path in stale:
+        path.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
