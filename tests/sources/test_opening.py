@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -151,21 +152,21 @@ def test_a_folder_named_config(tmp_path: Path) -> None:
         open_target(str(tmp_path))
 
 
-def test_no_permission(tmp_path: Path) -> None:
+def test_no_permission() -> None:
     """As root every file is readable, so a child gives up its rights first."""
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps(CONFIG))
-    path.chmod(0)
-    folder = tmp_path / "closed"
-    folder.mkdir(mode=0)
-    outer = tmp_path
-    while outer != outer.parent and os.geteuid() == 0 and not outer.stat().st_mode & 1:
-        outer.chmod(outer.stat().st_mode | 0o001)
-        outer = outer.parent
-    for target in (path, folder, folder / "config.json"):
-        message = _as_nobody(str(target))
-        assert message.startswith(str(target)), message
-        assert "permission denied" in message
+    with tempfile.TemporaryDirectory() as name:
+        outer = Path(name)
+        outer.chmod(0o755)
+        path = outer / "config.json"
+        path.write_text(json.dumps(CONFIG))
+        path.chmod(0)
+        folder = outer / "closed"
+        folder.mkdir(mode=0)
+        for target in (path, folder, folder / "config.json"):
+            message = _as_nobody(str(target))
+            assert message.startswith(str(target)), message
+            assert "permission denied" in message
+        folder.chmod(0o700)
 
 
 def _as_nobody(target: str) -> str:
