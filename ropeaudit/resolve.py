@@ -60,7 +60,7 @@ def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
 
 
 def _is_params(reading: Reading) -> bool:
-    if reading.format != "hub":
+    if reading.format not in ("hub", "module"):
         return reading.format == "params-json"
     from ropeaudit.sources.hf_config import flavour
 

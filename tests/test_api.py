@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,31 @@ def test_healthy_models_pass(name: str) -> None:
     assert errors(report) == {}
     assert report.subject.stored()
     assert report.subject.built()
+
+
+@dataclasses.dataclass
+class Params:
+    dim: int = 256
+    n_layers: int = 2
+    n_heads: int = 2
+    rope_theta: float = 500000.0
+    max_seq_len: int = 2048
+
+
+class MetaStyle(torch.nn.Module):
+    """Settings named ``params``, complex rows as a plain attribute: as Meta's own code does."""
+
+    def __init__(self, base: float) -> None:
+        super().__init__()
+        self.params = Params()
+        angles = torch.outer(torch.arange(64.0), base ** (-torch.arange(0, 128, 2) / 128))
+        self.freqs_cis = torch.polar(torch.ones_like(angles), angles)
+
+
+def test_models_of_other_houses() -> None:
+    report = ropeaudit.assert_safe(MetaStyle(500000.0))
+    assert report.subject.built()[0].rope_theta == 500000.0
+    assert "RA401" in refused(MetaStyle(10000.0))
 
 
 def uninitialised(fill: Callable[[Any], None]) -> Any:

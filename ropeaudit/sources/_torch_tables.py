@@ -35,6 +35,7 @@ MAX_LEARNED = 1 << 20
 MAX_NOTES = 32
 """One model says the same of every layer."""
 
+_ALONE = "has no partner, and cosines or sines alone give no angle"
 _CACHES = frozenset({names.COS, names.COS_SIN, names.SIN_COS, names.CIS})
 
 STORED_ROLES = {
@@ -76,47 +77,65 @@ def collect(
     """
     found = {name: tensor for name, tensor in tensors if role_of(name)}
     for name, tensor in found.items():
-        shape = tuple(tensor.shape)
         named = role_of(name) or ""
-        # Some caches hold complex numbers as a last axis of two, which is no axis of the table.
-        split = named == names.CIS and shape[-1:] == (2,) and len(shape) > 2
-        role = names.readable(named, shape[:-1] if split else shape)
-        why = _unreadable(tensor)
-        if role is None:
-            why = f"has shape {quoted(list(shape))}, which is no rotary table"
-        elif role in (names.COS_SIN, names.SIN_COS) and shape[-1] % 2:
-            why = f"has rows of {shape[-1]} values, which is not cosines and as many sines"
-        values: tuple[float, ...] = ()
-        scaling = None
-        if why is None and role in _CACHES:
-            rows = _rows(name, tensor, named, found, into)
-            angles = None if rows is None else names.angles(*rows)
-            if rows is None:
-                why = "has no partner, and cosines or sines alone give no angle"
-            elif angles is None:
-                why = "does not begin with position 0, so no angle can be taken"
-            else:
-                values, scaling = angles, rows[2][0]
-        elif why is None and (role != names.LEARNED or _is_spectrum(named, tensor)):
-            values = _values(tensor, into)
-        if why is not None:
-            into.note(name, why)
-        elif role != names.SIN:
-            state = about[name] if about is not None else {}
-            stated = state.get("attention_scaling")
-            into.tables.append(
-                StoredTable(
-                    name=names.unwrapped(name),
-                    values=values,
-                    dtype=DTYPES[str(tensor.dtype)],
-                    shape=shape,
-                    location=Location(file=file, tensor=name),
-                    role=STORED_ROLES.get(role or "", role or ""),
-                    layer=names.layer_of(name),
-                    attention_scaling=scaling if stated is None else float(stated),
-                    state=state,
-                )
+        if named == names.SIN and names.partner(name) in found:
+            continue  # read together with its cosines
+        shape = tuple(tensor.shape)
+        read = _read(name, tensor, named, found, into)
+        if isinstance(read, str):
+            into.note(name, read)
+            continue
+        state = about[name] if about is not None else {}
+        stated = state.get("attention_scaling")
+        into.tables.append(
+            StoredTable(
+                name=names.unwrapped(name),
+                values=read.values,
+                dtype=DTYPES[str(tensor.dtype)],
+                shape=shape,
+                location=Location(file=file, tensor=name),
+                role=STORED_ROLES.get(read.role, read.role),
+                layer=names.layer_of(name),
+                attention_scaling=read.scaling if stated is None else float(stated),
+                state=state,
             )
+        )
+
+
+@dataclass(slots=True)
+class _Read:
+    role: str
+    values: tuple[float, ...]
+    scaling: float | None = None
+
+
+def _read(
+    name: str, tensor: Tensor, named: str, found: Mapping[str, Tensor], into: Collected
+) -> _Read | str:
+    """The values of one tensor, or why they are not read."""
+    shape = tuple(tensor.shape)
+    # Some caches hold complex numbers as a last axis of two, which is no axis of the table.
+    split = named == names.CIS and shape[-1:] == (2,) and len(shape) > 2
+    role = names.readable(named, shape[:-1] if split else shape)
+    if role is None:
+        return f"has shape {quoted(list(shape))}, which is no rotary table"
+    why = _unreadable(tensor)
+    if why is not None:
+        return why
+    if role == names.SIN:
+        return _ALONE
+    if role not in _CACHES:
+        known = role != names.LEARNED or _is_spectrum(named, tensor)
+        return _Read(role, _values(tensor, into) if known else ())
+    if role in (names.COS_SIN, names.SIN_COS) and shape[-1] % 2:
+        return f"has rows of {shape[-1]} values, which is not cosines and as many sines"
+    rows = _rows(name, tensor, named, found, into)
+    if rows is None:
+        return _ALONE
+    angles = names.angles(*rows)
+    if angles is None:
+        return "does not begin with position 0, so no angle can be taken"
+    return _Read(role, angles, rows[2][0])
 
 
 def _is_spectrum(named: str, tensor: Tensor) -> bool:

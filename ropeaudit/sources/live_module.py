@@ -8,27 +8,20 @@ costs milliseconds. Torch itself is not imported: a module brings its tensors al
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from ropeaudit.document import Document, escape
+from ropeaudit.document import Document
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import InputFile, Json, Note, Reading, StoredTable
 from ropeaudit.sources import tensor_names as names
+from ropeaudit.sources._live_config import config_of, document_of, innermost, pointers_of
 from ropeaudit.sources._torch_tables import Collected, collect
 
 FORMAT = "module"
 FILE = "<module>"
 """What stands for the file in places inside a live module."""
 
-MAX_CONFIG_DEPTH = 12
-MAX_CONFIG_LIST = 4096
-"""Values of an array in a config; a longer one is no setting."""
-
-_WRAPPED = ("module", "_orig_mod", "_fsdp_wrapped_module", "_forward_module", "base_model", "model")
-_PLAIN = (str, int, float, bool, type(None))
 _STATE = ("max_seq_len_cached", "original_max_seq_len")
 
 
@@ -44,20 +37,20 @@ def read(model: Any) -> Reading:
             "an hf: id or a torch.nn.Module"
         )
     found = list(_tensors(model))
-    config = _config_of(model, found)
-    pointers = _pointers(config)
+    config = config_of(model, found)
+    pointers = pointers_of(config)
     about = {name: _state(name, holder, pointers) for name, _, holder in found}
     into = Collected()
     collect(((name, tensor) for name, tensor, _ in found), FILE, into, about, names.live_role)
     document, why = None, None
     if config is not None:
         try:
-            document = _document(config)
+            document = document_of(config, FILE)
         except Exception as error:  # to_dict() is foreign code and may raise anything
             why = Note("config_unread", f"the module's config cannot be read: {quoted(str(error))}")
     notes = [*into.notes, *_notes(into.tables, found, document)]
     return Reading(
-        target=type(_innermost(model)).__name__,
+        target=type(innermost(model)).__name__,
         format=FORMAT,
         document=document,
         tables=tuple(into.tables),
@@ -123,93 +116,6 @@ class _Kind:
             and own["_parameters"].keys() == self.parameters
             and own.keys() == self.names
         )
-
-
-def _innermost(model: Any) -> Any:
-    """The model below training wrappers, for its class name."""
-    node = model
-    for _ in range(8):
-        kind = type(node).__name__
-        wrapper = kind in ("DataParallel", "OptimizedModule", "DeepSpeedEngine") or kind.startswith(
-            ("DistributedDataParallel", "FullyShardedDataParallel", "Peft", "LoraModel")
-        )
-        inner = next((node._modules[k] for k in _WRAPPED if node._modules.get(k)), None)
-        if not wrapper or inner is None:
-            return node
-        node = inner
-    return node
-
-
-def _config_of(model: Any, found: list[tuple[str, Any, Any]]) -> Any:
-    """The config nearest to the root; failing that, the one that the rotary modules share."""
-    node = model
-    for _ in range(8):
-        config = node.__dict__.get("config")
-        if _is_config(config):
-            return config
-        inner = next((node._modules[k] for k in _WRAPPED if node._modules.get(k)), None)
-        if inner is None:
-            break
-        node = inner
-    held = {id(c): c for _, _, m in found if _is_config(c := m.__dict__.get("config"))}
-    return next(iter(held.values())) if len(held) == 1 else None
-
-
-def _is_config(value: Any) -> bool:
-    if value is None or isinstance(value, _PLAIN):
-        return False
-    return (
-        isinstance(value, Mapping)
-        or (is_dataclass(value) and not isinstance(value, type))
-        or callable(getattr(value, "to_dict", None))
-        or hasattr(value, "__dict__")
-    )
-
-
-def _document(config: Any) -> Document:
-    if callable(getattr(config, "to_dict", None)):
-        data = config.to_dict()
-    elif isinstance(config, Mapping):
-        data = dict(config)
-    elif is_dataclass(config) and not isinstance(config, type):
-        data = asdict(config)
-    else:
-        data = {k: v for k, v in vars(config).items() if not k.startswith("_")}
-    plain = _json(data, 0)
-    return Document(FILE, plain if isinstance(plain, dict) else {})
-
-
-def _json(value: Any, depth: int) -> Json:
-    """``value`` as JSON would hold it; what JSON cannot hold becomes its text."""
-    if isinstance(value, _PLAIN):
-        return value
-    if depth > MAX_CONFIG_DEPTH:
-        return None
-    if isinstance(value, Mapping):
-        return {str(k): _json(v, depth + 1) for k, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_json(v, depth + 1) for v in value]
-    if callable(getattr(value, "to_dict", None)):
-        return _json(value.to_dict(), depth + 1)
-    if callable(getattr(value, "tolist", None)):  # numpy scalars and arrays, tensors
-        small = math.prod(getattr(value, "shape", ())) <= MAX_CONFIG_LIST
-        return _json(value.tolist(), depth + 1) if small else type(value).__name__
-    return str(value)
-
-
-def _pointers(config: Any) -> dict[int, str]:
-    """JSON pointers of the parts of a nested config, by identity: text_config, vision_config …"""
-    found: dict[int, str] = {}
-    pending = [("", config)]
-    while pending:
-        pointer, node = pending.pop()
-        if node is None or id(node) in found or pointer.count("/") > 3:
-            continue
-        found[id(node)] = pointer
-        for key, value in getattr(node, "__dict__", {}).items():
-            if callable(getattr(value, "to_dict", None)):
-                pending.append((f"{pointer}/{escape(key)}", value))
-    return found
 
 
 def _state(name: str, holder: Any, pointers: Mapping[int, str]) -> dict[str, Json]:

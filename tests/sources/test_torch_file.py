@@ -133,6 +133,14 @@ def test_cos_and_sin_caches_give_angles_and_scaling(tmp_path: Path, shape: tuple
     assert table.shape == shape
 
 
+def test_caches_cost_two_rows(tmp_path: Path) -> None:
+    angles = torch.outer(torch.arange(4096.0), INV_FREQ)
+    content = {"r.cos_cached": angles.cos(), "r.sin_cached": angles.sin()}
+    (file,) = read(save(tmp_path / "a.pt", content)).files
+    assert file.bytes_read is not None
+    assert file.bytes_read < 4 * 32 * 4 + 1000
+
+
 def test_joint_and_complex_caches(tmp_path: Path) -> None:
     angles = torch.outer(torch.arange(16.0), INV_FREQ)
     cis = torch.polar(torch.ones_like(angles), angles)
@@ -155,11 +163,12 @@ def test_what_is_no_table_is_said_and_not_dropped(tmp_path: Path) -> None:
         "c.cos_cached": torch.full((8, 4), 0.5),
         "c.sin_cached": torch.full((8, 4), 0.5),
         "d.inv_freq": torch.ones(0),
+        "e.sin_cached": torch.ones(8, 4),
         "positional_encoder._primitives": torch.ones(8, 64, 64),
         "rope.freqs": torch.ones(2, 12, 6, 32),
     }
     reading = read(save(tmp_path / "a.pt", content))
-    assert [n.kind for n in reading.notes] == ["unread_tensor"] * 5
+    assert [n.kind for n in reading.notes] == ["unread_tensor"] * 6
     assert "rows of 3 values" in reading.notes[1].message
     primitives, freqs = reading.tables
     assert (primitives.role, primitives.values) == ("learned", ())
