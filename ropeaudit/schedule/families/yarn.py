@@ -80,9 +80,14 @@ def ramp_ends(
         raise InvalidValue("yarn needs a base other than 1", where="rope_theta")
 
     def channel(turns: float) -> float:
-        return dim * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base))
+        at_one_turn = original / (turns * 2 * math.pi)
+        if not 0 < at_one_turn < math.inf:
+            return math.inf
+        return dim * math.log(at_one_turn) / (2 * math.log(base))
 
     low, high = channel(beta_fast), channel(beta_slow)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise InvalidValue("beta_fast and beta_slow place no yarn ramp", where="beta_fast")
     if truncate:
         low, high = math.floor(low), math.ceil(high)
     return max(low, 0), min(high, dim - 1)
