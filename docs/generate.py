@@ -81,10 +81,11 @@ def _markdown(text: str) -> str:
 
 
 def _sampled(match: re.Match[str]) -> str:
-    out = io.StringIO()
+    data = io.BytesIO()
+    out = io.TextIOWrapper(data, encoding="utf-8")
     with contextlib.redirect_stdout(out), contextlib.chdir(ROOT):
         run([*match[2].split(), "--no-config"])
-    return f"{match[1]}{out.getvalue()}{match[3]}"
+    return f"{match[1]}{data.getvalue().decode()}{match[3]}"
 
 
 def main(arguments: list[str]) -> int:
