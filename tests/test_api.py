@@ -112,6 +112,55 @@ def test_healthy_models_pass(name: str) -> None:
     assert report.subject.built()
 
 
+SMALL = SIZES | {"hidden_size": 128, "num_hidden_layers": 4}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "Mistral": {},
+    "Qwen2": {},
+    "Qwen3": {},
+    "Gemma2": {},
+    "Phi": {},
+    "GPTNeoX": {},
+    "Falcon": {"num_kv_heads": 1, "alibi": False},
+    "StableLm": {},
+    "Cohere2": {},
+    "Olmo3": {},
+    "SmolLM3": {},
+    "Glm4": {},
+    "GptOss": {"num_local_experts": 2, "num_experts_per_tok": 1},
+    "Llama4": {"num_local_experts": 2, "intermediate_size_mlp": 16},
+    "Persimmon": {},
+    "Helium": {},
+    "Granite": {},
+    "DeepseekV3": {
+        "num_key_value_heads": 2,
+        "n_routed_experts": 4,
+        "moe_intermediate_size": 16,
+        "q_lora_rank": 16,
+        "kv_lora_rank": 16,
+        "n_group": 1,
+        "topk_group": 1,
+        "num_experts_per_tok": 2,
+        "first_k_dense_replace": 1,
+    },
+}
+NO_HEAD_DIM = frozenset({"Phi", "GPTNeoX", "Falcon", "StableLm", "Persimmon", "DeepseekV3"})
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_healthy_families_pass(name: str) -> None:
+    options = SMALL | FAMILIES[name]
+    if name in NO_HEAD_DIM:
+        del options["head_dim"]
+    text = getattr(transformers, f"{name}TextConfig", None)
+    config = text or getattr(transformers, f"{name}Config")
+    model = getattr(transformers, f"{name}ForCausalLM")(config(**options))
+    report = ropeaudit.assert_safe(model)
+    assert report.subject.stored()
+    assert report.subject.built()
+    held = {s.inv_freq for s in report.subject.stored()}
+    assert len(held) == len({s.inv_freq for s in report.subject.built()})
+
+
 @dataclasses.dataclass
 class Params:
     dim: int = 256
