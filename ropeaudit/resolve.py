@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ropeaudit.errors import SourceError
 from ropeaudit.facts import Reading
+from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Problem, Subject
 
 
@@ -51,11 +53,27 @@ def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
         target=reading.target,
         format=reading.format,
         model_type=next((p.model_type for p in parts if p.model_type), None),
-        schedules=tuple(s for p in parts for s in p.schedules),
+        schedules=_placed([s for p in parts for s in p.schedules]),
         observations=tuple(o for p in parts for o in p.observations),
         notes=(*reading.notes, *(n for p in parts for n in p.notes)),
         reading=reading,
         lengths=lengths,
+    )
+
+
+def _placed(schedules: list[Schedule]) -> tuple[Schedule, ...]:
+    """Stored tables under the component that the config describes, where it describes only one.
+
+    A tensor's name tells its component only inside of a larger model: in a vision model that
+    stands alone the table is just called ``inv_freq``.
+    """
+    built = {s.component for s in schedules if s.variant != "stored"}
+    if len(built) != 1 or "text" in built:
+        return tuple(schedules)
+    only = next(iter(built))
+    return tuple(
+        replace(s, component=only) if s.variant == "stored" and s.component == "text" else s
+        for s in schedules
     )
 
 

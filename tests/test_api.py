@@ -161,6 +161,18 @@ def test_healthy_families_pass(name: str) -> None:
     assert len(held) == len({s.inv_freq for s in report.subject.built()})
 
 
+@pytest.mark.parametrize("name", ["PixtralVision", "DINOv3ViT"])
+def test_vision_models_that_stand_alone(name: str) -> None:
+    sizes = {k: v for k, v in SMALL.items() if k in ("intermediate_size", "num_attention_heads")}
+    config = getattr(transformers, f"{name}Config")
+    model = getattr(transformers, f"{name}Model")(
+        config(**sizes, hidden_size=128, num_hidden_layers=1)
+    )
+    report = ropeaudit.assert_safe(model)
+    assert {s.component for s in report.subject.schedules} == {"vision"}
+    assert len(report.subject.stored()) == 1
+
+
 @dataclasses.dataclass
 class Params:
     dim: int = 256
