@@ -132,13 +132,15 @@ def _attention(schedule: Schedule) -> str:
 
 
 def _marks(schedule: Schedule) -> list[tuple[str, int]]:
-    """Lengths that are worth a mark: trained first, then what differs from it."""
+    """Lengths that are worth a mark; the first one is what the layers were trained to see."""
     c = schedule.context
     if not schedule.is_text:
         return []
-    named = [("trained", c.trained), ("declared", c.declared), ("window", c.window)]
-    if c.assumed:
-        named[0] = ("declared", c.trained)
+    trained = ("declared" if c.assumed else "trained", c.trained)
+    named = [trained, ("declared", c.declared)]
+    if c.window:
+        narrow = c.trained is None or c.window < c.trained
+        named.insert(0 if narrow else 2, ("window", c.window))
     seen: dict[int, str] = {}
     for name, length in named:
         if length and length > 6:

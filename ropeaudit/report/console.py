@@ -18,6 +18,7 @@ from ropeaudit.report._terminal import Ink, View, safe
 
 if TYPE_CHECKING:
     from ropeaudit.facts import Fact
+    from ropeaudit.schedule.core import Schedule
     from ropeaudit.schedule.subject import Subject
     from ropeaudit.verdict import Report, SubjectReport
 
@@ -28,6 +29,8 @@ FEW = 5
 """Up to so many targets each get their schedules and pictures."""
 MANY_PASSES = 30
 """From so many on, targets that pass are counted, not listed."""
+MANY_PICTURES = 6
+"""Tables of one target that are drawn without being asked."""
 _INDENT = 4
 _LABEL = 10
 
@@ -121,15 +124,19 @@ def _schedules(ink: Ink, subject: Subject, *, pictures: bool) -> None:
     table(ink, subject.schedules)
     if not pictures:
         return
-    drawn: set[tuple[float, ...]] = set()
+    first: dict[tuple[float, ...], Schedule] = {}
     for schedule in subject.schedules:
-        if schedule.inv_freq in drawn:
-            continue
-        drawn.add(schedule.inv_freq)
+        first.setdefault(schedule.inv_freq, schedule)
+    drawn = list(first.values())
+    shown = drawn if ink.view.verbose else drawn[:MANY_PICTURES]
+    for schedule in shown:
         ink.line()
         if len(subject.schedules) > 1:
             ink.line(("  " + safe(schedule.name), "bold"))
         picture(ink, schedule)
+    if len(shown) < len(drawn):
+        ink.line()
+        ink.line((f"  {len(drawn) - len(shown)} more tables (-v draws them)", "dim"))
 
 
 def _findings(ink: Ink, report: SubjectReport, *, full: bool) -> None:

@@ -180,6 +180,34 @@ def test_many_passing_targets_are_counted() -> None:
     assert console.render(some).count("models/gemma") == 8
 
 
+def test_a_window_dims_what_it_hides() -> None:
+    subject = canned.report().subjects[2].subject
+    page = console.render_schedules([subject], View(color=True))
+    row = [line for line in page.splitlines() if "λ" in line][1]
+    within, _, beyond = row.partition("│")
+    assert "\x1b[36m▄" in within
+    assert "\x1b[36m" not in beyond
+
+
+def test_many_tables_are_drawn_on_request() -> None:
+    tables = [replace(canned.plain_schedule(1e4 * (k + 1)), variant=f"@{k}") for k in range(8)]
+    subject = Subject(target="x", format="raw", schedules=(*tables, tables[0]))
+    page = console.render_schedules([subject])
+    assert page.count("λ") == console.MANY_PICTURES
+    assert "2 more tables (-v draws them)" in page
+    assert console.render_schedules([subject], View(verbose=True)).count("λ") == 8
+
+
+def test_the_same_finding_of_two_schedules_is_told_once() -> None:
+    report = canned.failing()
+    twice = (report.findings[0], replace(report.findings[0], schedule="text"))
+    page = console.render(
+        Report(packs=(canned.pack(),), subjects=(replace(report, findings=twice),))
+    )
+    assert page.count("RA101") == 1
+    assert "text/stored, text" in page
+
+
 def test_undecided_is_shown_whatever_its_severity() -> None:
     report = canned.failing()
     info = replace(report.findings[-1], status=Status.UNKNOWN, severity=Severity.INFO)
