@@ -116,11 +116,12 @@ class StoredTable:
 
     ``values`` are exact (every float16, bfloat16, float8 and float32 is a float64). ``role`` is
     ``inv_freq``, ``cos_sin_cache`` (then values are the angles at position 1), ``rope_factors``,
-    ``rope_factors_long``, ``rope_factors_short`` or ``learned``. ``attention_scaling`` is the factor
-    on cos and sin where the holder of the table states or shows it. ``state`` is what else the
-    holder says: for live modules ``device``, ``module`` (class), ``config`` (JSON pointer of the
-    part of the config that it was built from), ``rope_type``, ``layer_type``,
-    ``max_seq_len_cached``, ``original_max_seq_len``.
+    ``rope_factors_long``, ``rope_factors_short`` or ``learned``.
+
+    ``attention_scaling`` is the factor on cos and sin where the holder of the table states or shows
+    it. ``state`` is what else the holder says: for live modules ``device``, ``module`` (class),
+    ``config`` (JSON pointer of the part of the config that it was built from), ``rope_type``,
+    ``layer_type``, ``max_seq_len_cached``, ``original_max_seq_len``.
     """
 
     name: str
