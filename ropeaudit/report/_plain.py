@@ -6,6 +6,7 @@ import math
 from array import array
 from collections.abc import Mapping, Sequence, Set
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from ropeaudit.errors import quoted
@@ -74,9 +75,15 @@ def number_word(value: float) -> str:
     return "inf" if value > 0 else "-inf"
 
 
+@lru_cache(maxsize=1024)
+def _cached(bits: bytes) -> tuple[float, ...]:
+    return tuple(float32_decimals(array("d", bits)))
+
+
 def numbers(values: Sequence[float]) -> list[float | str]:
     """A float32 table as shortest decimals, with words for what JSON cannot hold."""
-    decimals = float32_decimals(values)
+    # Models share tables, which shows in a run over thousands. The key is the bits: 0.0 == -0.0.
+    decimals = _cached(array("d", values).tobytes())
     if all(map(math.isfinite, decimals)):
         return [*decimals]
     return [v if math.isfinite(v) else number_word(v) for v in decimals]
