@@ -152,9 +152,14 @@ def _unreadable(tensor: Tensor) -> str | None:
     return None
 
 
+def _local(tensor: Tensor) -> Tensor:
+    """What this rank holds of a DTensor; any other tensor itself."""
+    return tensor._local_tensor if type(tensor).__name__ == "DTensor" else tensor
+
+
 def _values(tensor: Tensor, into: Collected) -> tuple[float, ...]:
     """All values as exact floats; equal tables share one tuple."""
-    local: Tensor = getattr(tensor, "_local_tensor", tensor)  # DTensor: what this rank holds
+    local = _local(tensor)
     size = local.element_size()
     into.bytes_read += local.numel() * size
     if local.dim() != 1:
@@ -189,8 +194,7 @@ def _rows(
 
 
 def _row(tensor: Tensor, at: int, into: Collected) -> tuple[float, ...]:
-    local: Tensor = getattr(tensor, "_local_tensor", tensor)
-    local = local.detach()
+    local = _local(tensor).detach()
     rows, width = names.cache_rows(tuple(local.shape)) or (0, 0)
     into.bytes_read += width * local.element_size()
     squeezed = local.squeeze()

@@ -69,6 +69,8 @@ _WRAPPERS = frozenset(
     {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module"}
 )
 _ADAPTER = ("base_model", "model")
+_WRAPPED = re.compile("module|_orig_mod|base_model")
+"""Occurs in every name that a wrapper changed."""
 _COMMON = frozenset(
     {"bias", "scales", "qweight", "qzeros", "g_idx", "weight_scale", "weight_scale_inv", "absmax"}
 )
@@ -181,6 +183,8 @@ def unwrapped(name: str) -> str:
     checkpointing ``_checkpoint_wrapped_module.``, DeepSpeed ``_forward_module.`` anywhere in the
     path; PEFT ``base_model.model.`` at its start.
     """
+    if not _WRAPPED.search(name):  # nearly every name
+        return name
     steps = [s for s in name.split(".") if s not in _WRAPPERS]
     while tuple(steps[:2]) == _ADAPTER:
         steps = steps[2:]
