@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Fact, Json, Observation, Oddity, Origin
+from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._node import Node, head_width, number
 from ropeaudit.readers.transformers._rope import Rope
 from ropeaudit.schedule.families import Built, Family, Inputs, family
@@ -66,6 +67,8 @@ def inputs_of(node: Node, rope: Rope, kind: str, declared: int | None) -> tuple[
         rotary = 2 * (head // 2)
     else:
         rotary = int(head * partial)
+    if "partial_rotary_factor" not in values:
+        rotary = _remote.stated_width(node, head) or rotary
     _check_rotary(node, head, rotary, partial)
     scaling: Mapping[str, Json] = values
     if rope.label is not None and kind == "yarn":

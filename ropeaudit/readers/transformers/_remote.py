@@ -3,7 +3,8 @@
 Keys of an entry: ``remote`` (what the observation says), ``only_if`` and ``none_if`` (fields that
 switch the rotation on or off; ``none`` says what there is instead), and in its ``rope``:
 ``base_paths`` (places of the base below the top level), ``base_times`` (a key that multiplies the
-base), ``linear_key`` (a top-level key that holds a linear factor).
+base), ``linear_key`` (a top-level key that holds a linear factor), ``width_key`` (one that holds
+the rotary width itself, where no fraction is stated).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from ropeaudit.document import Document, escape
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Json, Location, Observation, Oddity
-from ropeaudit.readers.transformers._node import Node, number
+from ropeaudit.readers.transformers._node import Node, number, whole
 from ropeaudit.schedule.model_types import Spec
 
 
@@ -60,6 +61,20 @@ def base(node: Node) -> tuple[Json, str] | None:
         return None
     pointer = f"{node.pointer}/{escape(key)}"
     return rule["base"] * number(node.data[key], key, pointer), pointer
+
+
+def stated_width(node: Node, head: int) -> int | None:
+    """The rotary width that a key holds, with its fact; raises InvalidValue if wider than ``head``.
+
+    Kept as a width: a fraction of the head would be cut to a smaller one by rounding (30 of 44).
+    """
+    key = node.rope.get("width_key")
+    value, pointer = (None, None) if key is None else node.find(key)
+    if key is None or value is None:
+        return None
+    width = whole(value, key, pointer, 2, head)
+    node.facts.append(node.fact("rotary_dim", width, pointer))
+    return width
 
 
 def linear(node: Node, values: dict[str, Json], places: dict[str, str]) -> None:

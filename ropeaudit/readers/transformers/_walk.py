@@ -58,7 +58,7 @@ GENERIC: Spec = {
             "rotary_emb_fraction",
             "rotary_percentage",
         ],
-        "partial_over_head": "rotary_dim",
+        "width_key": "rotary_dim",
         "pairing": "half",
     },
 }
