@@ -32,6 +32,7 @@ from dataclasses import dataclass
 
 from ropeaudit.checks._lengths import about, number, passed, place, skipped, stated, unknown
 from ropeaudit.checks.interface import Case
+from ropeaudit.facts import Origin
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.schedule.core import Schedule
 
@@ -141,7 +142,7 @@ def _differs(schedule: Schedule, rule: Rule, explicit: bool, params: Params) -> 
     found, wanted = schedule.attention_scaling, rule.value or 1.0
     usual = f"{schedule.rope_type} prescribes {rule.formula} = {wanted:.6g}"
     tops = number(schedule, "mscale"), number(schedule, "mscale_all_dim")
-    switch = schedule.fact("apply_scale")
+    switch, own = schedule.fact("apply_scale"), schedule.fact("attention_factor")
     if explicit:
         severity = Severity.WARNING if found > params.plausible else Severity.INFO
         message = f"An explicit attention factor of {found:.6g} stands in the file; {usual}."
@@ -154,6 +155,10 @@ def _differs(schedule: Schedule, rule: Rule, explicit: bool, params: Params) -> 
         severity = Severity.INFO
         message = f"apply_scale is false, so cos and sin are not multiplied; {usual}."
         fix = "Nothing to mend; a converted config needs attention_factor 1.0."
+    elif own is not None and own.origin is Origin.DEFAULT and own.value == found:
+        severity = Severity.INFO
+        message = f"The code of this model type sets the factor to {found:.6g}; {usual}."
+        fix = "Nothing to mend; check that the engine knows this model type."
     else:
         return _fail(
             schedule,

@@ -124,3 +124,11 @@ def test_the_comparison_notices_a_wrong_number() -> None:
 def test_what_rests_on_code_outside_the_file_is_said(model: str) -> None:
     kinds = {o.kind for o in subject(model).observations}
     assert kinds & {Oddity.MODEL_SPECIFIC, Oddity.GENERIC_READING}
+
+
+def test_no_real_model_is_said_to_lose_its_scaling() -> None:
+    lost = {
+        model: [o.message for o in subject(model).observations if o.kind is Oddity.NOT_APPLIED]
+        for model in MODELS
+    }
+    assert {model: messages for model, messages in lost.items() if messages} == {}

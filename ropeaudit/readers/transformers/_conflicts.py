@@ -90,7 +90,13 @@ def _both(node: Node, old: Mapping[str, Json], new: Mapping[str, Json]) -> Itera
 
 def stray(node: Node, ropes: Ropes) -> Iterator[Observation]:
     """A flat dict on a model with one schedule per layer type."""
-    dead = [k for k in ropes.stray if k not in ("rope_theta", "truncate")]
+    # DeepSeek-V4 takes the flat dict as the scaling of one of its tables.
+    read = {place for rope in ropes.found for place in rope.places.values()}
+    dead = [
+        k
+        for k in ropes.stray
+        if k not in ("rope_theta", "truncate") and f"{ropes.stray_at}/{escape(k)}" not in read
+    ]
     if not dead or ropes.stray_at is None:
         return
     outer = ropes.found[0].outer if ropes.found else {}
