@@ -354,7 +354,8 @@ def head_dim_rule(cls: Any, fields: Any, source: str) -> list[Any]:
     if not reads:
         product = PRODUCT.search(source)
         return [list((product or QUOTIENT.search(source) or DEFAULT_QUOTIENT).groups())]
-    if probe(cls, "head_dim", head_dim=78) == 78:
+    usual = probe(cls, "head_dim")
+    if any(probe(cls, "head_dim", head_dim=n) == n != usual for n in (78, 96, 48)):
         rule.append("head_dim")
     for name in ("qk_rope_head_dim",):
         if name in fields and probe(cls, "head_dim", **{name: 26}) == 26:
@@ -509,7 +510,7 @@ def layer_rule(cls: Any, fields: Any) -> dict[str, Any] | None:
     if {"use_sliding_window", "max_window_layers"} <= set(fields):
         return {"law": "from_layer"}
     lists = {}
-    for n in (24, 30):
+    for n in (25, 30):
         try:
             lists[n] = list(cls(num_hidden_layers=n).layer_types)
         except Exception:

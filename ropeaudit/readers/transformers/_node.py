@@ -150,6 +150,8 @@ def _width_term(node: Node, term: Any) -> tuple[Json, str | None]:
         return node.find(term)
     if isinstance(term, int):
         return term, None
+    if "sum" in term:
+        return sum(floor_division(node, [name]) for name in term["sum"]), None
     if "path" in term:
         data: Json = node.data
         for step in term["path"]:

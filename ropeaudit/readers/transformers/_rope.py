@@ -21,7 +21,7 @@ from ropeaudit.document import escape
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Json
 from ropeaudit.readers.transformers import _layers, _remote
-from ropeaudit.readers.transformers._node import Node, number
+from ropeaudit.readers.transformers._node import Node, floor_division, number
 
 LENGTH_TYPES = ("llama3", "yarn", "longrope")
 """Types whose missing original length is the declared one."""
@@ -78,6 +78,10 @@ def resolve(node: Node) -> Ropes:
     rope = open_dict(None, outer, pointer)
     for key, value in rule.get("flat_start", {}).items():
         rope.set_default(key, value, None)
+    if "partial_in_parameters" in rule and pointer != f"{node.pointer}/rope_scaling":
+        turned, still = (floor_division(node, [key]) for key in rule["partial_in_parameters"])
+        place = node.find(rule["partial_in_parameters"][0])[1]
+        rope.set_default("partial_rotary_factor", turned / (turned + still), place)
     _fill_base(node, rope)
     _remote.linear(node, rope.values, rope.places)
     _finish(node, rope, nested=False)
@@ -275,8 +279,22 @@ def _nested(node: Node, outer: Mapping[str, Json], pointer: str | None) -> Ropes
         rope.outer = outer
         _finish(node, rope, nested=True)
         ropes.append(rope)
+    _late_partial(node, ropes)
     stray = tuple(k for k, v in outer.items() if not isinstance(v, dict) and v is not None)
     return Ropes(ropes, stray if pointer else (), pointer, silent)
+
+
+def _late_partial(node: Node, ropes: list[Rope]) -> None:
+    """A top-level fraction reaches nested dicts only when the first scaled table is built, and
+    then all that are built after it: scaled laws standardise the config once more."""
+    partial, pointer = node.find("partial_rotary_factor")
+    if partial is None or pointer is None or "law" in node.rope:
+        return
+    scaled = False
+    for rope in ropes:
+        scaled = scaled or rope.type != "default"
+        if scaled:
+            rope.set_default("partial_rotary_factor", partial, pointer)
 
 
 def _labels(rule: Mapping[str, Any], outer: Mapping[str, Json]) -> list[str]:
@@ -289,7 +307,8 @@ def _label(node: Node, label: str, outer: Mapping[str, Json], pointer: str | Non
     if values is None and label not in node.rope.get("fill", {}):
         return None
     if values is None:
-        return Rope(label, {}, {})
+        # The class starts from an explicit plain type, so a merged ``type`` alone changes nothing.
+        return Rope(label, {"rope_type": "default"}, {})
     at = None if pointer is None else f"{pointer}/{escape(label)}"
     return open_dict(label, values, at)
 

@@ -29,6 +29,12 @@ def build(inputs: Inputs) -> Built:
     truncate = bool(inputs.scaling.get("truncate", True))
     dim, base = inputs.rotary_dim, inputs.rope_theta
     turns = powers(base, dim)
+    if dim % 2:
+        raise InvalidValue(
+            f"yarn over {dim} dimensions: the ramp has one channel less than the table, expected "
+            "an even rotary width",
+            where="partial_rotary_factor",
+        )
     low, high = ramp_ends(dim, base, original, beta_fast, beta_slow, truncate=truncate)
     table = blend(turns, factor, ramp(low, high, dim // 2))
     attention = attention_factor(inputs, factor)
