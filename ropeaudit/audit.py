@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ropeaudit.checks.interface import Case, load
 from ropeaudit.errors import PackError, RopeAuditError, quoted
 from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
 from ropeaudit.packs import Pack, Rule, load_pack, params_for
+from ropeaudit.records import field, record, replace
 from ropeaudit.resolve import build, resolve
 from ropeaudit.schedule.subject import Problem, Subject
 from ropeaudit.verdict import Report, SubjectReport, finding, judge
@@ -24,7 +24,7 @@ POOL_FROM = 48
 """Targets from which worker processes pay for their start."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Options:
     """How to audit. ``overrides`` are ``KEY=VALUE`` or JSON texts as given by the user."""
 
@@ -38,7 +38,7 @@ class Options:
     jobs: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Bound:
     """A rule with its parameters made, ready to run."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ropeaudit.errors import ConfigError, quoted, suggestion
+from ropeaudit.records import field, record
 
 PREFIX = "ROPEAUDIT_"
 OTHER_VARIABLES = frozenset({"ROPEAUDIT_DEBUG", "ROPEAUDIT_MODELS"})
@@ -85,7 +85,7 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Settings:
     """What a run is set to; ``origins`` says for each name where its value came from."""
 

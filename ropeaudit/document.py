@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
 
 from ropeaudit.errors import InvalidValue, TruncatedFile, quoted, quoted_path
 from ropeaudit.facts import Json, Location
+from ropeaudit.records import field, record
 
 MAX_INTEGER_DIGITS = 400
 """No field of a config needs more; larger integers cost quadratic time to print."""
@@ -29,7 +29,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(r"[^,\]}\s]+")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Document:
     """``data`` is the parsed object; ``text`` the source it came from, None if there is none.
 
@@ -41,9 +41,7 @@ class Document:
     data: Mapping[str, Json]
     text: str | None = None
     overridden: frozenset[str] = frozenset()
-    _spans: dict[str, tuple[int, int] | None] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    _spans: dict[str, tuple[int, int] | None] = field(default_factory=dict, compare=False)
 
     def location(self, pointer: str) -> Location:
         """The place of ``pointer`` (RFC 6901), with its line where the text is known."""

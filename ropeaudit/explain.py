@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from ropeaudit.errors import UsageError, quoted, suggestion
 from ropeaudit.findings import Severity
 from ropeaudit.packs import Pack, Rule, load_pack, shipped
+from ropeaudit.records import field, record
 
 SECTIONS = (
     "What it checks", "Why it matters", "Passes when", "Fails when", "Exactness", "Options",
@@ -26,7 +26,7 @@ SECTIONS = (
 _HEADING = re.compile(rf"^(?:\*\*)?({'|'.join(SECTIONS)})(?:\.?\*\*)?[.:]?(?:[ \t]+|$)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Entry:
     """A rule as the catalogue shows it.
 
@@ -49,7 +49,7 @@ class Entry:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Explanation:
     """A rule with its check's documentation: a title and the texts of :data:`SECTIONS`."""
 

@@ -8,15 +8,16 @@ the schedules that one engine would build.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from ropeaudit.records import field, record
 
 Json = Any
 """A value that ``json.loads`` can return."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Location:
     """A place in an input: a file and, inside it, a JSON pointer, a tensor or a metadata key."""
 
@@ -43,7 +44,7 @@ class Origin(StrEnum):
     """Computed from other values, such as head_dim = hidden_size / num_attention_heads."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Fact:
     """One value that decided a schedule, with its place. ``location`` is None for defaults."""
 
@@ -53,7 +54,7 @@ class Fact:
     location: Location | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Note:
     """Something worth saying about an input that is no finding. ``kind`` is stable."""
 
@@ -99,7 +100,7 @@ class Oddity(StrEnum):
     """Known to be computed by code that is not in the file (remote code, hard-coded tables)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Observation:
     """An oddity at a place. ``schedule`` names the schedule it concerns, None for the subject."""
 
@@ -110,7 +111,7 @@ class Observation:
     evidence: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class StoredTable:
     """A small tensor that holds or implies frequencies.
 
@@ -135,7 +136,7 @@ class StoredTable:
     state: Mapping[str, Json] = field(default_factory=dict, compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class InputFile:
     """A file that was read, or its header. ``bytes_read`` is what the audit really touched."""
 
@@ -144,7 +145,7 @@ class InputFile:
     bytes_read: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Reading:
     """Everything one target yielded.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any
 
 from ropeaudit.facts import Location
+from ropeaudit.records import field, record
 
 
 class Severity(IntEnum):
@@ -35,7 +35,7 @@ class Status(StrEnum):
     """The input that the check needs is absent; does not touch the verdict."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Outcome:
     """One conclusion of one check.
 
@@ -52,7 +52,7 @@ class Outcome:
     fix: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Finding:
     """An outcome under a rule: what a reader of a report sees."""
 
@@ -68,7 +68,7 @@ class Finding:
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Skipped:
     rule: str
     reason: str

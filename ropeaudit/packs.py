@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
@@ -23,6 +22,7 @@ from typing import Any, get_type_hints
 from ropeaudit.checks.interface import Check, load, slugs
 from ropeaudit.errors import PackError, quoted
 from ropeaudit.findings import Severity
+from ropeaudit.records import record, record_fields
 
 MAX_PACK_BYTES = 1024 * 1024
 _PACKAGE = Path(__file__).parent
@@ -34,7 +34,7 @@ _RULE_KEYS = (
 _OVERRIDE_KEYS = ("severity", "with", "applies_to", "enabled")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Rule:
     """One rule: a check with parameters, a severity, and words for people.
 
@@ -54,7 +54,7 @@ class Rule:
     pack: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Pack:
     """A named list of rules; ``sha256`` is of the YAML's bytes, so that a report can be traced."""
 
@@ -87,17 +87,14 @@ def load_pack(name_or_path: str) -> Pack:
 def params_for(rule: Rule, check: Check) -> Any:
     """The check's Params for a rule; raises PackError for unknown or malformed parameters."""
     hints = get_type_hints(check.Params)
-    known = {f.name: f for f in fields(check.Params)}
+    known = record_fields(check.Params)
     where = f"rule {rule.id} of pack {quoted(rule.pack)}"
     values = {}
     for key, text in rule.with_.items():
         if key not in known:
             raise PackError(f"{where}: unknown parameter {_suggest(key, known)}")
         values[key] = _convert(text, hints[key], f"{where}, parameter {quoted(key)}")
-    missing = [
-        n for n, f in known.items()
-        if n not in values and f.default is MISSING and f.default_factory is MISSING
-    ]  # fmt: skip
+    missing = [n for n, has_default in known.items() if n not in values and not has_default]
     if missing:
         raise PackError(f"{where}: parameter {quoted(missing[0])} is required")
     return check.Params(**values)
@@ -194,7 +191,7 @@ def _rule(entry: Any, pack: str, path: str) -> Rule:
 
 
 def _override(rules: dict[str, Rule], changes: Any, path: str) -> None:
-    from dataclasses import replace
+    from ropeaudit.records import replace
 
     by_name = {r.name: r.id for r in rules.values()}
     for key, change in _mapping(changes, f"{path}: override").items():

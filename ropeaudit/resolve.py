@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ropeaudit.errors import SourceError
 from ropeaudit.facts import Reading
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Problem, Subject
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,11 @@ from ropeaudit.document import Document
 from ropeaudit.facts import Location
 from ropeaudit.findings import Finding, Outcome, Severity, Skipped, Status, Verdict
 from ropeaudit.packs import Pack, Rule
+from ropeaudit.records import record
 from ropeaudit.schedule.subject import Subject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class SubjectReport:
     """One subject with what the rules said of it."""
 
@@ -29,7 +29,7 @@ class SubjectReport:
     passed: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Report:
     """A whole run. ``packs`` are the packs whose rules were applied."""
 

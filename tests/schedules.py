@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import Fact, Location, Observation
 from ropeaudit.findings import Outcome
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule
 from ropeaudit.schedule.families import Inputs, family
 from ropeaudit.schedule.families.interface import geometric

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +14,7 @@ from ropeaudit.checks.interface import load, slugs
 from ropeaudit.errors import PackError
 from ropeaudit.findings import Severity
 from ropeaudit.packs import Rule, load_pack, params_for, shipped, validate
+from ropeaudit.records import record
 
 
 def write(folder: Path, text: str, name: str = "mine.yaml") -> str:
@@ -104,7 +104,7 @@ def test_unknown_pack_suggests_and_unreadable_files_are_said(tmp_path: Path) -> 
         load_pack(str(tmp_path / "b.yaml"))
 
 
-@dataclass(frozen=True)
+@record()
 class _Params:
     count: int = 1
     limit: float = 0.5

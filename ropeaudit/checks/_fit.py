@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from operator import truediv
 
 from ropeaudit.errors import InvalidValue
+from ropeaudit.records import record
 from ropeaudit.schedule.families.interface import powers, reciprocal, scale
 from ropeaudit.schedule.float32 import FORMATS, on_grid, round_to
 
@@ -18,7 +18,7 @@ _FLOOR = 5e-7
 """Relative error of a base read off a clean float32 table."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Fit:
     """``base ** (-2k / dimension) / factor``.
 
@@ -43,7 +43,7 @@ class Fit:
         return f"base {self.base:.7g}, dimension {self.dimension}{by}"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Ramp:
     """A table whose fast channels are plain and whose slow ones are divided by ``factor``."""
 

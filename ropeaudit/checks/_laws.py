@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ropeaudit.checks import _fit
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import StoredTable
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.families.interface import powers, reciprocal, scale
 from ropeaudit.schedule.float32 import Table, on_grid, round_to, ulp_distance
@@ -29,7 +29,7 @@ MAX_RESIDUAL = 16.0
 """Float32 steps by which a fitted law may miss a table."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Fit:
     """``base ** (-2k/dimension) / factor``; ``dtype``: the format it was rounded to, or None."""
 

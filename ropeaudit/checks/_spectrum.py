@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import ge, gt, lt
 
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import Location
 from ropeaudit.findings import Outcome, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import FORMATS, Table, round_to
 
@@ -21,7 +21,7 @@ _SHOWN = 6
 """Channel ranges that one message names."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Spectrum:
     """A schedule as the checks see it.
 

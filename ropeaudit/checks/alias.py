@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from ropeaudit.checks._spectrum import (
     NO_TABLE,
@@ -47,6 +46,7 @@ from ropeaudit.checks._spectrum import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record, replace
 from ropeaudit.schedule.float32 import FORMATS
 from ropeaudit.schedule.geometry import TWO_PI
 
@@ -59,12 +59,12 @@ _SHOWN = 32
 """Relations that the evidence lists."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     phase: float = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Relation:
     """``theta_i - sign * theta_j = 2 pi m + residual``; i == j at a multiple of pi."""
 

@@ -28,12 +28,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._lengths import about, number, passed, place, skipped, stated, unknown
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import Origin
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 SLUG = "attention-scaling"
@@ -41,13 +41,13 @@ NEEDS = "schedule"
 LONGROPE_FAMILIES = ("phi3", "phi4", "phimoe")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     tolerance: float = 1e-4
     plausible: float = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Rule:
     """What a method prescribes: the value, how it is written, None for unknown inputs."""
 

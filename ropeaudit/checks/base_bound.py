@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ropeaudit.checks._lengths import (
     about,
@@ -41,6 +40,7 @@ from ropeaudit.checks._lengths import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 SLUG = "base-bound"
@@ -50,12 +50,12 @@ BLOCK = 1 << 21
 """Sums held in memory at once (16 MB)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     max_length: int = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Scan:
     """``first``: first m with a negative sum, None if there is none; the minimum and its place."""
 

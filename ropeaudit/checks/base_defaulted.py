@@ -26,7 +26,6 @@ linear scaling and for scalings without original length, else the declared one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._lengths import about, number, passed, skipped, text
 from ropeaudit.checks._practice import DEFAULT_IS_RIGHT, USUAL_BASE
@@ -35,6 +34,7 @@ from ropeaudit.document import Document
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 SLUG = "base-defaulted"
@@ -44,7 +44,7 @@ HIDDEN = ("rope_ratio", "rope_embedding_base", "rotary_emb_base", "rope_base", "
 """Keys in which models with code of their own keep the base, or a factor on it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     long_from: int = 16_384
     doubtful_from: int = 8_192

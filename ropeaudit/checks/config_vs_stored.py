@@ -32,12 +32,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._laws import Fit, built_for, fit, relation, same
 from ropeaudit.checks._lengths import UNSCALED, about, number, passed, place, skipped, unknown
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import ulp_distance
 from ropeaudit.schedule.geometry import dlog, phase_drift
@@ -46,14 +46,14 @@ SLUG = "config-vs-stored"
 NEEDS = "subject"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     error_phase: float = math.pi / 2
     warning_phase: float = 0.1
     reference_length: int = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Difference:
     """Between a built and a stored table: ``lost`` when base or scaling is another one."""
 

@@ -33,7 +33,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._spectrum import (
     NO_TABLE,
@@ -51,13 +50,14 @@ from ropeaudit.checks._spectrum import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.geometry import clusters
 
 SLUG = "duplicate-frequency"
 NEEDS = "schedule"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     max_cluster: int = 1
 

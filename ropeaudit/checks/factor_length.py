@@ -28,13 +28,13 @@ recipes of model cards and vicuna's files are written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._lengths import about, number, passed, place, skipped, text
 from ropeaudit.checks.interface import Case
 from ropeaudit.document import Document
 from ropeaudit.facts import Observation, Oddity, Origin
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 SLUG = "factor-length"
@@ -44,7 +44,7 @@ SLIPS = {8096: 8192, 16834: 16384, 32786: 32768, 65356: 65536, 131027: 131072, 1
 TRAINED_KEYS = ("max_sequence_length",)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     tolerance: float = 0.01
 

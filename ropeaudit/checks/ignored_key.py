@@ -28,7 +28,6 @@ with what is built, and dead keys that no table depends on are information.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ropeaudit.checks._lengths import passed, skipped
@@ -36,6 +35,7 @@ from ropeaudit.checks.interface import Case
 from ropeaudit.document import Document, unescape
 from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 SLUG = "ignored-key"
@@ -74,7 +74,7 @@ ROTATED = ("no_rope_layers",)
 LIST_READ = frozenset({"smollm3", "llama4", "llama4_text"})
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     """No options."""
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
 from ropeaudit.findings import Outcome
+from ropeaudit.records import field, record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Case:
     """One subject under judgement.
 

@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ropeaudit.checks._spectrum import (
@@ -48,6 +47,7 @@ from ropeaudit.checks._spectrum import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.float32 import FORMATS
 
 SLUG = "invalid-values"
@@ -60,12 +60,12 @@ _FIRST_LEAST = 1e-3
 """No scaling in use divides the fastest channel by more."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     largest: float = 1e4
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Fault:
     key: str
     channels: list[int]

@@ -33,7 +33,6 @@ fact trained at the declared length cannot be read from a file; the warnings say
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from ropeaudit.checks._lengths import (
     about,
@@ -49,6 +48,7 @@ from ropeaudit.checks._lengths import (
 from ropeaudit.checks._practice import ROTATES_LOCALLY, SCALED_TWIN, TRAINED_LENGTH
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.geometry import TWO_PI, under_rotated
 
@@ -62,7 +62,7 @@ LIMITED = frozenset({"sliding_attention", "chunked_attention", "local_attention"
 FIX = "Restore the scaling block of the original model, or lower max_position_embeddings."
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     max_turns: float = 10.0
     long_from: int = 65_536

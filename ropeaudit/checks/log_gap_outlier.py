@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from operator import sub
 
 from ropeaudit.checks._fit import ramp
@@ -52,6 +51,7 @@ from ropeaudit.checks._spectrum import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.geometry import GapSummary, summarise
 
 SLUG = "log-gap-outlier"
@@ -61,13 +61,13 @@ _EVEN = 1e-5
 """Spread of gaps, against the median, that float32 rounding explains."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     fences: float = 3.0
     tolerance: float = 0.1
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Outlier:
     gap: float
     fast: int

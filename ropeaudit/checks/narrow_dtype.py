@@ -30,13 +30,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ropeaudit.checks._laws import NARROW, built_for, fit, held_in, is_cache, relation, same
 from ropeaudit.checks._lengths import about, judged_lengths, passed, place, skipped
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import FORMATS, Table
 from ropeaudit.schedule.geometry import clusters
@@ -46,14 +46,14 @@ NEEDS = "schedule"
 FIX = "Rebuild the table in float32 and keep it there when the model is cast."
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     error_phase: float = math.pi / 2
     warning_phase: float = 0.1
     reference_length: int = 32_768
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Law:
     """What the table should be: ``source`` names it, ``built`` is the schedule it came from."""
 

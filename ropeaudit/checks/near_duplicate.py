@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ropeaudit.checks._spectrum import (
@@ -52,13 +51,14 @@ from ropeaudit.checks._spectrum import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import field, record
 from ropeaudit.schedule.float32 import ulp_distance
 
 SLUG = "near-duplicate"
 NEEDS = "schedule"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     ulp: int = 4
     relative_gap: float = 0.01
@@ -66,7 +66,7 @@ class Params:
     learned_phase: float = 0.1
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Found:
     clusters: list[list[int]] = field(default_factory=list)
     smallest: float = math.inf

@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ropeaudit.checks._fit import Fit, Ramp, fit, ramp
@@ -57,12 +56,13 @@ from ropeaudit.checks._spectrum import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 
 SLUG = "not-geometric"
 NEEDS = "schedule"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     ulp: int = 16
 

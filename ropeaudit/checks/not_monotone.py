@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ropeaudit.checks._spectrum import (
@@ -51,6 +50,7 @@ from ropeaudit.checks._spectrum import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 
 SLUG = "not-monotone"
 NEEDS = "schedule"
@@ -58,7 +58,7 @@ NEEDS = "schedule"
 _SHOWN = 32
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     pass
 

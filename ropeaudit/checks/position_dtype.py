@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._lengths import about, passed, skipped, text, unknown
 from ropeaudit.checks.interface import Case
@@ -33,6 +32,7 @@ from ropeaudit.document import Document
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Location
 from ropeaudit.findings import Outcome, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import FORMATS
 
@@ -56,7 +56,7 @@ BITS = {"float64": 53} | {name: f.precision for name, f in FORMATS.items()}
 INTEGERS = ("int32", "int64", "long", "int", "uint32")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     """No options."""
 

@@ -24,12 +24,12 @@ unscaled table is not known.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._lengths import UNSCALED, about, number, passed, place, skipped, unknown
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 SLUG = "scaling-no-effect"
@@ -38,7 +38,7 @@ DETAILS = frozenset({"truncate", "beta_fast", "beta_slow", "mscale", "mscale_all
 """Keys that shape a scaling: losing one bends the table, losing the factor loses the scaling."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     """No options."""
 

@@ -25,7 +25,6 @@ Unknown when the table holds NaN or infinities.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._lengths import (
     about,
@@ -39,6 +38,7 @@ from ropeaudit.checks._lengths import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.geometry import critical_dim, under_rotated
 
@@ -46,7 +46,7 @@ SLUG = "under-rotation"
 NEEDS = "schedule"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     """No options."""
 

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._lengths import (
     UNSCALED,
@@ -47,6 +46,7 @@ from ropeaudit.checks._lengths import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import Table
 from ropeaudit.schedule.geometry import TWO_PI
@@ -56,12 +56,12 @@ NEEDS = "schedule"
 ROUNDING = 1 + 1e-6
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     error_ratio: float = 1.5
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Reach:
     """At one length: channels beyond the covered phase, the largest ratio and where it is."""
 

@@ -29,12 +29,12 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._spectrum import counted, place
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 SLUG = "wrong-length"
@@ -43,7 +43,7 @@ NEEDS = "subject"
 _UNREADABLE = frozenset({Oddity.TYPE_UNKNOWN, Oddity.MODEL_SPECIFIC})
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     pass
 

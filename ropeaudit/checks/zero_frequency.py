@@ -29,7 +29,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ropeaudit.checks._spectrum import (
     NO_TABLE,
@@ -44,12 +43,13 @@ from ropeaudit.checks._spectrum import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Status
+from ropeaudit.records import record
 
 SLUG = "zero-frequency"
 NEEDS = "schedule"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Params:
     pass
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ropeaudit.facts import Note, Observation, Reading
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Resolution:
     """Schedules an engine builds from a Reading, with what was noticed on the way."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ropeaudit.records import record
 from ropeaudit.schedule.geometry import TWO_PI
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -21,7 +21,7 @@ _TYPICAL = 4
 """The level of a channel spacing that is the table's mean."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Column:
     """One cell: its sign, and whether its channels complete a turn within the first length.
 
@@ -33,7 +33,7 @@ class Column:
     mark: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Spectrum:
     """``columns`` from the shortest wavelength to the longest, which are given in positions.
 

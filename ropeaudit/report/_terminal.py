@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TextIO
 
 from ropeaudit.errors import quoted
+from ropeaudit.records import record
 
 OFF_TERMINAL_WIDTH = 100
 WIDEST = 120
@@ -57,7 +57,7 @@ _PLAIN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class View:
     """How a page may look. The default is what a file gets: no colour, 100 columns, Unicode."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ropeaudit.facts import Fact
+from ropeaudit.records import field, record
 from ropeaudit.schedule.float32 import Table
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Axis:
     """One coordinate (``t``, ``h``, ``w``, ...) and the channels of ``inv_freq`` that turn with it.
 
@@ -22,7 +22,7 @@ class Axis:
     channels: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Context:
     """Lengths in positions.
 
@@ -36,7 +36,7 @@ class Context:
     window: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Schedule:
     """One rotary table as one engine holds it.
 

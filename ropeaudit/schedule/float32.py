@@ -12,7 +12,8 @@ import math
 import struct
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from ropeaudit.records import record
 
 Table = tuple[float, ...]
 """Frequencies in radians per position; each value is exact in the dtype it is said to be in."""
@@ -41,7 +42,7 @@ def ulp_distance(a: float, b: float) -> int | None:
     return abs(ordinal(f32(a)) - ordinal(f32(b)))
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class FloatFormat:
     """A binary floating-point format: ``precision`` bits of significand (hidden bit counted)."""
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 TWO_PI = 2 * math.pi
@@ -40,7 +40,7 @@ def max_cluster(schedule: Schedule, *, ignore: frozenset[int] = frozenset()) -> 
     return len(found[0]) if found else 1
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class GapSummary:
     """Distribution of log gaps between neighbouring frequencies sorted in value."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ropeaudit.facts import Note, Observation, Reading
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Problem:
     """Why a target could not be read: ``kind`` is the error's, ``where`` a place inside it."""
 
@@ -17,7 +16,7 @@ class Problem:
     where: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Subject:
     """``schedules`` are what the engine builds; stored tables appear as variant ``stored``.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from ropeaudit.errors import InvalidValue, SourceError, quoted, quoted_path
 from ropeaudit.facts import InputFile, Note, Reading
+from ropeaudit.records import replace
 from ropeaudit.sources._files import RegularFile
 from ropeaudit.sources._json import document_of
 from ropeaudit.sources.interface import MAX_CONFIG_BYTES

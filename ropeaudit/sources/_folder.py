@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from ropeaudit.errors import (
     quoted_path,
 )
 from ropeaudit.facts import Note, Reading
+from ropeaudit.records import replace
 from ropeaudit.sources import _adapter, hf_config
 from ropeaudit.sources._files import failure
 from ropeaudit.sources._weights import Weights, stored

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from mmap import mmap
 from typing import Any
 
 from ropeaudit.errors import InvalidValue, TruncatedFile, quoted
+from ropeaudit.records import record
 from ropeaudit.sources._gguf_cursor import Cursor
 
 MAGIC = b"GGUF"
@@ -46,7 +46,7 @@ _CODES = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "b", 10: "Q
 _SIZES = {kind: struct.calcsize("<" + code) for kind, code in _CODES.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class TensorInfo:
     """A tensor as the header describes it; ``offset`` counts from the start of the data."""
 
@@ -56,7 +56,7 @@ class TensorInfo:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Header:
     """What one walk keeps. ``order`` is ``<`` or ``>``; ``end`` and ``data`` are byte offsets."""
 

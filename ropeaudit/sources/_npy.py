@@ -12,11 +12,11 @@ import math
 import struct
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
 from ropeaudit.errors import InvalidValue, TruncatedFile, UnsafePickle, quoted, quoted_path
+from ropeaudit.records import record
 from ropeaudit.sources._floats import decode
 from ropeaudit.sources.interface import MAX_TABLE_BYTES
 
@@ -29,7 +29,7 @@ _INTEGERS = {f"{kind}{size}": size for kind in "iu" for size in (1, 2, 4, 8)}
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Array:
     """Values in C order; integers are given as float64."""
 

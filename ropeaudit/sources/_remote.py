@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -21,6 +20,7 @@ from ropeaudit.errors import (
     TruncatedFile,
     quoted,
 )
+from ropeaudit.records import field, record
 
 TIMEOUT = 20.0
 """Seconds without an answer before a request fails."""
@@ -31,7 +31,7 @@ _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _CLIENT_ERRORS = ("HTTPError", "InvalidURL")
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Repository:
     """One revision, resolved to a commit. ``received`` counts body bytes by file name."""
 
@@ -83,7 +83,7 @@ class Repository:
                 yield response
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class RemoteFile:
     """A file of a repository as something to be read from any offset; ``path`` names it."""
 

@@ -10,10 +10,10 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ropeaudit.errors import InvalidValue, TruncatedFile, quoted, quoted_path
+from ropeaudit.records import record
 from ropeaudit.sources.interface import HEAD_BYTES, MAX_HEADER_BYTES
 
 BITS = {
@@ -45,7 +45,7 @@ class Ranged(Protocol):
     def read(self, offset: int, count: int) -> bytes: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Entry:
     """One tensor; ``begin`` and ``end`` are absolute offsets in the file."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Json, Location, Note, StoredTable
+from ropeaudit.records import field, record
 from ropeaudit.sources import tensor_names as names
 
 Tensor = Any
@@ -47,7 +47,7 @@ STORED_ROLES = {
 }
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Collected:
     """Tables and notes so far. ``bytes_read`` counts the values that were really touched."""
 
@@ -102,7 +102,7 @@ def collect(
         )
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Read:
     role: str
     values: tuple[float, ...]

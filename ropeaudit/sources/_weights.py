@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ropeaudit.errors import InvalidValue, SourceError, quoted, quoted_path
 from ropeaudit.facts import InputFile, Note, Reading, StoredTable
+from ropeaudit.records import record, replace
 from ropeaudit.sources import tensor_names
 from ropeaudit.sources._files import RegularFile, status
 from ropeaudit.sources._json import document_of
@@ -20,7 +20,7 @@ _SHARD = re.compile(r"^(.*)-\d{5}-of-(\d{5})\.safetensors$")
 _TORCH = (".bin", ".pt", ".pth")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Weights:
     """Weight files that were found but not yet read; ``read`` raises SourceError."""
 

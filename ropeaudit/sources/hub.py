@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ropeaudit.errors import InvalidValue, SourceError, UnrecognisedFormat, quoted
 from ropeaudit.facts import InputFile, Note, Reading
+from ropeaudit.records import replace
 from ropeaudit.sources import tensor_names
 from ropeaudit.sources._json import document_of
 from ropeaudit.sources._remote import RemoteFile, Repository, connect

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import stat
 import sys
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +22,7 @@ from ropeaudit.errors import (
     quoted_path,
 )
 from ropeaudit.facts import Note, Reading
+from ropeaudit.records import replace
 from ropeaudit.sources._files import RegularFile, refuse_pointer, status
 from ropeaudit.sources._json import opening_bracket
 from ropeaudit.sources.interface import HEAD_BYTES, MAX_CONFIG_BYTES, MAX_TABLE_BYTES, Source

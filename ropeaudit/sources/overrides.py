@@ -7,11 +7,11 @@ of the config that describes the text model, because that is what engines do wit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from ropeaudit.document import escape, loads
 from ropeaudit.errors import SourceError, UsageError, quoted
 from ropeaudit.facts import Json, Note, Reading
+from ropeaudit.records import record, replace
 
 LENGTH = "max_model_len"
 """The engine's own length limit: no field of the config, but a length to judge at."""
@@ -39,7 +39,7 @@ _PYTHON = {"True": True, "False": False, "None": None}
 """Spellings that JSON does not know and nobody means as strings."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Overrides:
     """``settings``: paths into the config with their values; ``length``: ``max_model_len``."""
 

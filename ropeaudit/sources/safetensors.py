@@ -6,11 +6,11 @@ Weights are never read. Of cached cosines and sines only the rows of positions 0
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ropeaudit.errors import quoted
 from ropeaudit.facts import InputFile, Location, Note, Reading, StoredTable
+from ropeaudit.records import field, record
 from ropeaudit.sources import tensor_names as names
 from ropeaudit.sources._files import RegularFile
 from ropeaudit.sources._floats import WIDTH, decode
@@ -82,7 +82,7 @@ def collect(file: Ranged, raw: bytes, found: Gathered) -> None:
             _table(file, name, kept, entry, found)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Gathered:
     """What several shards yield together; caches wait here for their partner."""
 
@@ -142,7 +142,7 @@ class Gathered:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Rows:
     """Rows 0 and 1 of a cache."""
 

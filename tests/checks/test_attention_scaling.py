@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from ropeaudit.checks import attention_scaling as check
 from ropeaudit.facts import Fact, Location, Origin
 from ropeaudit.findings import Severity, Status
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule
 from tests.schedules import llama3, only, outcomes, plain, scaled, stored, yarn
 

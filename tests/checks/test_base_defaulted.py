@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from ropeaudit.checks import base_defaulted as check
 from ropeaudit.document import Document
 from ropeaudit.facts import Location, Observation, Oddity, Reading
 from ropeaudit.findings import Severity, Status
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule
 from tests.schedules import llama3, only, outcomes, plain, scaled, stored, yarn
 

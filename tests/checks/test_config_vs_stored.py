@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from ropeaudit.checks import config_vs_stored as check
 from ropeaudit.findings import Severity, Status
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule
 from ropeaudit.schedule.float32 import round_to
 from tests.schedules import cast, llama3, outcomes, plain, scaled, stored, with_values, yarn

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from ropeaudit.checks import factor_length as check
 from ropeaudit.document import Document
 from ropeaudit.facts import Fact, Location, Observation, Oddity, Origin, Reading
 from ropeaudit.findings import Severity, Status
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule
 from tests.schedules import case, llama3, only, outcomes, plain, scaled, stored, yarn
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ropeaudit.checks import position_dtype as check
 from ropeaudit.document import Document
 from ropeaudit.facts import Fact, Location, Reading
 from ropeaudit.findings import Outcome, Status
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule
 from ropeaudit.schedule.float32 import round_to
 from tests.schedules import only, outcomes, plain, raw

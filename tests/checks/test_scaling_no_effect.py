@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from ropeaudit.checks import scaling_no_effect as check
 from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.findings import Severity, Status
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule
 from tests.schedules import llama3, only, outcomes, plain, proportional, scaled, yarn
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 
 from ropeaudit.checks import under_rotation as check
 from ropeaudit.findings import Severity, Status
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context
 from tests.schedules import llama3, only, outcomes, plain, proportional, raw, with_values
 

@@ -6,7 +6,6 @@ import io
 import json
 import re
 import unicodedata
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from ropeaudit.errors import UsageError
 from ropeaudit.findings import Severity, Status, Verdict
+from ropeaudit.records import replace
 from ropeaudit.report import console, github, interface, json_v1, markdown
 from ropeaudit.report._terminal import View, ascii_only, detect, width_of, wrap
 from ropeaudit.schedule.subject import Subject

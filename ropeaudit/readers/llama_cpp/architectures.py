@@ -8,10 +8,10 @@ base they would write, from ``conversion/``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from ropeaudit.records import record, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Window:
     """Which layers attend through a sliding window, and what their table is made of.
 
@@ -36,7 +36,7 @@ class Window:
     factors: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Architecture:
     """How one architecture rotates.
 

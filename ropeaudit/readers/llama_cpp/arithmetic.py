@@ -10,15 +10,15 @@ with ``scale`` = 1 / scaling factor and the YaRN ramp between two whole channels
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.records import record
 from ropeaudit.schedule.families.interface import check_width
 from ropeaudit.schedule.families.yarn import ramp_ends
 from ropeaudit.schedule.float32 import Table, f32, f32s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Rotation:
     """The parameters of one ``ggml_rope_ext`` call.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ropeaudit.facts import Fact, Origin, StoredTable
@@ -15,10 +14,11 @@ from ropeaudit.readers.llama_cpp.keys import Keys
 from ropeaudit.readers.llama_cpp.plan import Group
 from ropeaudit.readers.llama_cpp.scaling import DEFAULT_BASE, Scaling
 from ropeaudit.readers.llama_cpp.widths import Widths
+from ropeaudit.records import record, replace
 from ropeaudit.schedule.core import Axis, Context, Schedule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Model:
     """Everything that is read once a file."""
 
@@ -31,7 +31,7 @@ class Model:
     axes: tuple[Axis, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Row:
     """One table to build: a group of layers, a rotation and what scales cos and sin."""
 

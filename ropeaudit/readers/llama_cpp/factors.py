@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from ropeaudit.facts import Reading, StoredTable
 from ropeaudit.readers.llama_cpp.architectures import Architecture
+from ropeaudit.records import field, record
 from ropeaudit.schedule.float32 import Table
 
 STILL = 1e29
@@ -17,7 +17,7 @@ KNOWN_LOW = 1.0
 _FIT = 2e-5
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Divisors:
     """The factor tensors of a file. ``layers`` holds ``rope_freqs`` of single layers."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.readers.llama_cpp.architectures import Architecture, Window
 from ropeaudit.readers.llama_cpp.keys import Keys
+from ropeaudit.records import record
 
 MAX_LAYERS = 10_000
 """llama.cpp itself stops at 512."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Group:
     """Layers that share one table; ``layers`` is None when the file does not count them."""
 
@@ -23,7 +23,7 @@ class Group:
     window: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Plan:
     groups: tuple[Group, ...]
     still: tuple[int, ...] = ()

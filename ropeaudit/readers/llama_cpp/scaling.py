@@ -8,13 +8,13 @@ without a word.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Fact, Origin
 from ropeaudit.readers.llama_cpp.architectures import Architecture
 from ropeaudit.readers.llama_cpp.arithmetic import mscale
 from ropeaudit.readers.llama_cpp.keys import Keys
+from ropeaudit.records import record
 
 TYPES = frozenset({"none", "linear", "yarn", "longrope"})
 DEFAULT_BASE = 10_000.0
@@ -30,7 +30,7 @@ NEUTRAL = {
 """Values with which it does not matter whether the key is read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Scaling:
     """Settled scaling. ``ext`` is the weight of the YaRN ramp, ``pre`` what the engine passes as
     attention factor, before its kernel multiplies by ``1 + 0.1 ln(factor)``."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Observation, Oddity
 from ropeaudit.readers.llama_cpp.architectures import Architecture
 from ropeaudit.readers.llama_cpp.factors import Divisors
 from ropeaudit.readers.llama_cpp.keys import Keys
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Axis
 from ropeaudit.schedule.families.interface import check_width
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Widths:
     """Rotary and head widths of full and of sliding layers; head widths may be unknown."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from ropeaudit.document import Document
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Fact, Json, Note, Observation, Oddity, Origin
+from ropeaudit.records import field, record
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Fields:
     """The document with typed access; collects facts of the schedule being built."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ropeaudit.document import escape
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Fact, Json, Note, Oddity, Origin
 from ropeaudit.readers.mistral._fields import Fields
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Context, Schedule
 from ropeaudit.schedule.families import Built, Inputs, family
 from ropeaudit.schedule.families.interface import geometric
@@ -30,7 +30,7 @@ _LLAMA3_ORIGINAL = 8192
 MAX_LAYERS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Law:
     """What ``_law`` found: the table with its factors and the length it stretches from."""
 
