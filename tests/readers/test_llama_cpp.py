@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from ropeaudit.readers.interface import Resolution
 from ropeaudit.readers.llama_cpp.architectures import ARCHITECTURES
 from ropeaudit.readers.llama_cpp.arithmetic import Rotation, closed_form, corr_dims, stray
 from ropeaudit.readers.llama_cpp.factors import llama3_law
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Axis
 from ropeaudit.schedule.float32 import f32, f32s, ulp_distance
 from ropeaudit.sources import gguf
