@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ropeaudit.errors import SourceError
-from ropeaudit.facts import Reading
+from ropeaudit.facts import Note, Oddity, Reading
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Problem, Subject
@@ -55,10 +55,17 @@ def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
         model_type=next((p.model_type for p in parts if p.model_type), None),
         schedules=_placed([s for p in parts for s in p.schedules]),
         observations=tuple(o for p in parts for o in p.observations),
-        notes=(*reading.notes, *(n for p in parts for n in p.notes)),
+        notes=(*reading.notes, *(n for p in parts for n in p.notes), *_beyond_the_file(parts)),
         reading=reading,
         lengths=lengths,
     )
+
+
+def _beyond_the_file(parts: Iterable[Any]) -> Iterator[Note]:
+    """What rests on code outside the file, said with every view and not only by a check."""
+    for observation in (o for p in parts for o in p.observations):
+        if observation.kind in (Oddity.GENERIC_READING, Oddity.MODEL_SPECIFIC):
+            yield Note(observation.kind.value, observation.message)
 
 
 def _placed(schedules: list[Schedule]) -> tuple[Schedule, ...]:
