@@ -71,15 +71,19 @@ def parse(texts: Iterable[str]) -> Overrides:
 
 
 def apply(reading: Reading, texts: Sequence[str]) -> tuple[Reading, tuple[int, ...]]:
-    """``reading`` with the overrides in its document, and the lengths they ask for.
+    """``reading`` with the overrides in its document or metadata, and the lengths they ask for.
 
-    Without a document (GGUF, tables) settings change nothing, and a note says so. Raises
-    UsageError for texts that cannot be understood.
+    Bare tables have neither: settings change nothing, and a note says so. Raises UsageError for
+    texts that cannot be understood.
     """
     overrides = parse(texts)
     lengths = () if overrides.length is None else (overrides.length,)
     if not overrides.settings:
         return reading, lengths
+    if reading.document is None and reading.metadata is not None:
+        from ropeaudit.sources import _gguf_overrides  # only GGUF pays for it
+
+        return _gguf_overrides.apply(reading, overrides.settings), lengths
     if reading.document is None:
         note = Note(
             "override_ignored",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from ropeaudit.errors import UsageError
 from ropeaudit.facts import Reading
+from ropeaudit.resolve import resolve
 from ropeaudit.sources.opening import open_target
 from ropeaudit.sources.overrides import apply, parse
+from tests import gguf_files
 
 PLAIN: dict[str, Any] = {"model_type": "llama", "rope_theta": 1e4}
 NESTED: dict[str, Any] = {"model_type": "gemma3", "text_config": {"rope_theta": 1e6, "x": 1}}
@@ -168,3 +171,44 @@ def test_a_dotted_key_is_found_where_it_says(key: str, value: int) -> None:
     for step in key.split("."):
         node = node[step]
     assert node == value
+
+
+GGUF_KEYS = {
+    "context_length": 4096,
+    "embedding_length": 512,
+    "attention.head_count": 4,
+    "rope.freq_base": 10000.0,
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rope_theta=5e5",
+        "rope.freq_base=5e5",
+        "llama.rope.freq_base=5e5",
+        'rope_parameters={"rope_theta": 5e5}',
+    ],
+)
+def test_gguf_takes_its_own_keys_and_the_config_words(tmp_path: Path, text: str) -> None:
+    path = gguf_files.write(tmp_path / "m.gguf", "llama", GGUF_KEYS)
+    (schedule,) = resolve(str(path), overrides=(text,)).schedules
+    assert schedule.rope_theta == 5e5
+    fact = schedule.fact("rope_theta")
+    assert fact is not None
+    assert fact.origin == "override"
+
+
+def test_gguf_scaling_is_overridden_as_an_object(tmp_path: Path) -> None:
+    path = gguf_files.write(tmp_path / "m.gguf", "llama", GGUF_KEYS)
+    text = 'rope_scaling={"rope_type": "linear", "factor": 4.0}'
+    (schedule,) = resolve(str(path), overrides=(text,)).schedules
+    assert schedule.rope_type == "linear"
+    assert schedule.inv_freq[0] == 0.25
+
+
+@pytest.mark.parametrize("text", ["rope_scaling.truncate=false", "no_rope_layers=[1]", "x.y=1"])
+def test_what_gguf_cannot_hold_is_refused(tmp_path: Path, text: str) -> None:
+    path = gguf_files.write(tmp_path / "m.gguf", "llama", GGUF_KEYS)
+    with pytest.raises(UsageError, match="no key"):
+        resolve(str(path), overrides=(text,))
