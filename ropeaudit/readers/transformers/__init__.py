@@ -16,6 +16,7 @@ from ropeaudit.readers.transformers._grid import read as read_grid
 from ropeaudit.readers.transformers._observe import observe
 from ropeaudit.readers.transformers._rope import resolve
 from ropeaudit.readers.transformers._walk import walk
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 
 NAME = "transformers-5.24"
@@ -65,8 +66,6 @@ def _distinct(schedules: list[Schedule]) -> tuple[Schedule, ...]:
     for schedule in schedules:
         count = seen[schedule.name] = seen.get(schedule.name, 0) + 1
         if count > 1:
-            from dataclasses import replace
-
             schedule = replace(schedule, component=f"{schedule.component}_{count}")
         out.append(schedule)
     return tuple(out)

@@ -12,8 +12,8 @@ from ropeaudit.document import escape
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Json
 from ropeaudit.readers.transformers import _layers
+from ropeaudit.readers.transformers._dicts import Rope, dict_at, open_dict
 from ropeaudit.readers.transformers._node import Node, head_width, number
-from ropeaudit.readers.transformers._rope import Rope, dict_at, open_dict
 
 Outer = Mapping[str, Json]
 Found = dict[str, Rope | None]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 from ropeaudit.facts import Fact, Note, Observation
 from ropeaudit.readers.transformers import _layers
 from ropeaudit.readers.transformers._axes import axes_of
+from ropeaudit.readers.transformers._dicts import Rope, Ropes
 from ropeaudit.readers.transformers._inputs import (
     KNOWN_TYPES,
     at_length,
@@ -19,7 +19,8 @@ from ropeaudit.readers.transformers._inputs import (
     where,
 )
 from ropeaudit.readers.transformers._node import MAX_LENGTH, Node, number, whole
-from ropeaudit.readers.transformers._rope import LENGTH_TYPES, Rope, Ropes
+from ropeaudit.readers.transformers._standard import LENGTH_TYPES
+from ropeaudit.records import field, record
 from ropeaudit.schedule.core import Context, Schedule
 from ropeaudit.schedule.families import Built, Inputs, family
 from ropeaudit.schedule.families.yarn import mscale
@@ -27,7 +28,7 @@ from ropeaudit.schedule.families.yarn import mscale
 AXIAL_KINDS = frozenset({"axial", "axial_thirds", "axial_dealt", "dinov3"})
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Result:
     schedules: list[Schedule] = field(default_factory=list)
     observations: list[Observation] = field(default_factory=list)

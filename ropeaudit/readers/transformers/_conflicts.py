@@ -8,9 +8,9 @@ from ropeaudit.document import escape
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Json, Observation, Oddity
 from ropeaudit.readers.transformers import _vocabulary
+from ropeaudit.readers.transformers._dicts import Rope, Ropes
 from ropeaudit.readers.transformers._node import Node
 from ropeaudit.readers.transformers._odd import SAME_TYPE, odd, small
-from ropeaudit.readers.transformers._rope import Rope, Ropes
 
 
 def schemas(node: Node, ropes: Ropes) -> Iterator[Observation]:

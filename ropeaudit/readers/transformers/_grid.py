@@ -1,14 +1,15 @@
 """Image and video transformers of diffusers: independent ladders, one a coordinate.
 
 Their configs have no ``model_type`` and no common schema; what they share is a list of widths, one
-an axis, or one width for all. The table is the ladders one after another, so equal frequencies on
-different axes are by design. Sources: diffusers ``models/transformers/transformer_flux.py``,
-``transformer_hunyuan_video.py``, ``transformer_qwenimage.py``, ``transformer_minimax_h3.py``.
+an axis, or one width for all, or a split of the head that is fixed in the code. The table is the
+ladders one after another, so equal frequencies on different axes are by design. Sources: diffusers
+``models/transformers/transformer_flux.py``, ``transformer_hunyuan_video.py``,
+``transformer_qwenimage.py``, ``transformer_minimax_h3.py``, ``transformer_wan.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ropeaudit.document import Document
 from ropeaudit.errors import InvalidValue, quoted
@@ -20,6 +21,12 @@ from ropeaudit.schedule.families.interface import MAX_CHANNELS, geometric
 WIDTH_LISTS = ("axes_dims_rope", "axes_dim_rope", "rope_axes_dim", "axes_dims", "axes_dim")
 SHARED_WIDTH = "rope_freq_dim"
 """Channels of one ladder that three axes share (MiniMax-H3)."""
+HEAD_SPLITS = frozenset(
+    {"WanTransformer3DModel", "WanVACETransformer3DModel", "SkyReelsV2Transformer3DModel"}
+)
+"""Classes that cut the head in three: built with widths ``h = w = 2 (d // 6)`` and ``t`` the rest,
+applied with ``h = w = d // 3``. Both agree only where ``d // 3`` is even."""
+HEAD_DIM = "attention_head_dim"
 BASES = ("rope_theta", "theta")
 DEFAULT_BASE = 10_000.0
 NAMES = {1: ("t",), 2: ("h", "w"), 3: ("t", "h", "w"), 4: ("t", "h", "w", "l")}
@@ -30,37 +37,35 @@ def claims(data: Mapping[str, Json]) -> bool:
     return data.get("model_type") is None and (
         any(isinstance(data.get(k), list) for k in WIDTH_LISTS)
         or ("_class_name" in data and data.get(SHARED_WIDTH) is not None)
+        or _is_split(data)
     )
+
+
+def _is_split(data: Mapping[str, Json]) -> bool:
+    name = data.get("_class_name")
+    return isinstance(name, str) and name in HEAD_SPLITS and data.get(HEAD_DIM) is not None
 
 
 def read(document: Document) -> Resolution:
     """One schedule of component ``transformer``; raises InvalidValue for widths that are none."""
     data = document.data
-    key = next((k for k in WIDTH_LISTS if isinstance(data.get(k), list)), SHARED_WIDTH)
-    facts, observations = [_stated(document, "axes", key)], []
-    base = DEFAULT_BASE
+    fallback = HEAD_DIM if _is_split(data) else SHARED_WIDTH
+    key = next((k for k in WIDTH_LISTS if isinstance(data.get(k), list)), fallback)
     stated = next((k for k in BASES if data.get(k) is not None), None)
-    if stated is not None:
+    facts = [_stated(document, "axes", key)]
+    base = DEFAULT_BASE
+    if stated is None:
+        facts.append(Fact("rope_theta", base, Origin.DEFAULT))
+    else:
         base = _number(data[stated], f"/{stated}")
         facts.append(_stated(document, "rope_theta", stated))
-    else:
-        facts.append(Fact("rope_theta", base, Origin.DEFAULT))
-    observations.append(_specific(document, key, stated))
-    if key == SHARED_WIDTH:
-        channels = _width(data[key], f"/{key}", even=False)
-        table = tuple(geometric(base, 2 * channels))
-        axes = tuple(Axis(a, (0, channels - 1)) for a in NAMES[3])
-        rotary, pairing = 6 * channels, "half"
-    else:
-        table, axes = _ladders(data[key], key, base)
-        rotary, pairing = 2 * len(table), "interleaved"
-    head = data.get("attention_head_dim")
-    head_dim = head if type(head) is int else None
+    table, axes, rotary, pairing = _shape(data, key, base)
+    head = data.get(HEAD_DIM)
     schedule = Schedule(
         component="transformer",
         rope_type="default",
         rope_theta=base,
-        head_dim=head_dim,
+        head_dim=head if type(head) is int else None,
         rotary_dim=rotary,
         pairing=pairing,
         axes=axes,
@@ -69,14 +74,55 @@ def read(document: Document) -> Resolution:
         context=Context(),
         provenance=tuple(facts),
     )
-    if head_dim is not None and rotary > head_dim:
-        observations.append(_too_wide(document, key, rotary, head_dim))
+    observations = [_specific(document, key, stated), *_misfits(document, key, schedule)]
     name = data.get("_class_name")
     return Resolution(
         model_type=name if isinstance(name, str) else None,
         schedules=(schedule,),
         observations=tuple(observations),
     )
+
+
+Shape = tuple[tuple[float, ...], tuple[Axis, ...], int, str]
+
+
+def _shape(data: Mapping[str, Json], key: str, base: float) -> Shape:
+    """Table, axes, rotated width and pairing."""
+    if key == SHARED_WIDTH:
+        channels = _width(data[key], f"/{key}", even=False)
+        axes = tuple(Axis(a, (0, channels - 1)) for a in NAMES[3])
+        return tuple(geometric(base, 2 * channels)), axes, 6 * channels, "half"
+    widths = data[key]
+    if key == HEAD_DIM:
+        widths = _built_split(_width(widths, f"/{key}", even=True), f"/{key}")
+    table, axes = _ladders(widths, key, base)
+    return table, axes, 2 * len(table), "interleaved"
+
+
+def _built_split(head: int, pointer: str) -> list[int]:
+    if head < 6:
+        raise InvalidValue(
+            f"{pointer} is {head}, expected at least 6 for three axes", where=pointer
+        )
+    side = 2 * (head // 6)
+    return [head - 2 * side, side, side]
+
+
+def _misfits(document: Document, key: str, schedule: Schedule) -> Iterator[Observation]:
+    """Widths that the head does not have, or that the class builds and does not apply."""
+    head, rotary = schedule.head_dim, schedule.rotary_dim
+    if head is not None and rotary > head:
+        message = f"the axes take {rotary} channels, more than a head of {head} has"
+        yield _mismatch(document, key, message, head, rotary)
+    if key == HEAD_DIM and head is not None:
+        built = _built_split(head, f"/{key}")
+        applied = [head - 2 * (head // 3), head // 3, head // 3]
+        if built != applied:
+            message = (
+                f"a head of {head} does not split into three even widths: the class builds {built} "
+                f"channels for time, height and width and applies {applied}"
+            )
+            yield _mismatch(document, key, message, built, applied)
 
 
 def _ladders(widths: Json, key: str, base: float) -> tuple[tuple[float, ...], tuple[Axis, ...]]:
@@ -127,11 +173,13 @@ def _specific(document: Document, key: str, stated: str | None) -> Observation:
     )
 
 
-def _too_wide(document: Document, key: str, rotary: int, head_dim: int) -> Observation:
+def _mismatch(
+    document: Document, key: str, message: str, expected: Json, found: Json
+) -> Observation:
     return Observation(
         kind=Oddity.LENGTH_MISMATCH,
-        message=f"the axes take {rotary} channels, more than a head of {head_dim} has",
+        message=message,
         location=document.location(f"/{key}"),
         schedule="transformer",
-        evidence={"field": key, "expected": head_dim, "found": rotary},
+        evidence={"field": key, "expected": expected, "found": found},
     )

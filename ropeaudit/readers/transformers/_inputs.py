@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Fact, Json, Observation, Oddity, Origin
 from ropeaudit.readers.transformers import _remote
+from ropeaudit.readers.transformers._dicts import Rope
 from ropeaudit.readers.transformers._node import Node, head_width, number
-from ropeaudit.readers.transformers._rope import Rope
 from ropeaudit.schedule.families import Built, Family, Inputs, family
 
 KNOWN_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
@@ -33,6 +33,10 @@ def choose_law(
         if wanted == renamed and rope.values.get(key):
             return "ntk_alpha", family("ntk_alpha")
     own_types = rule.get("own_types", ())
+    if "types" in rule and wanted not in rule["types"]:
+        limit = f"only {' and '.join(rule['types'])}"
+        observations.append(_unknown(node, rope, limit))
+        return str(wanted), None
     if isinstance(wanted, str) and wanted in (*KNOWN_TYPES, *own_types) and only is None:
         return wanted, family(wanted)
     observations.append(_unknown(node, rope, "only axial" if only else None))

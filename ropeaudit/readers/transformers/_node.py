@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ropeaudit.document import Document, escape
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Fact, Json, Location, Origin
+from ropeaudit.records import field, record
 from ropeaudit.schedule.model_types import Spec
 
 MAX_COUNT = 100_000
@@ -19,7 +19,7 @@ MAX_LENGTH = 10**12
 MAX_WIDTH = 10**7
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Node:
     """A config object: ``data`` at ``pointer`` of ``document``, read as ``model_type``."""
 

@@ -9,9 +9,9 @@ from ropeaudit.errors import quoted
 from ropeaudit.facts import Json, Observation, Oddity
 from ropeaudit.readers.transformers import _conflicts, _vocabulary
 from ropeaudit.readers.transformers._axes import section_widths
+from ropeaudit.readers.transformers._dicts import Rope, Ropes
 from ropeaudit.readers.transformers._node import Node
 from ropeaudit.readers.transformers._odd import SAME_TYPE, odd, small
-from ropeaudit.readers.transformers._rope import Rope, Ropes
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.families import family
 
@@ -80,7 +80,18 @@ def _keys(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
     for key, place in rope.places.items():
         if key in read or not place or place == f"{node.pointer}/{key}":
             continue
-        if isinstance(rope.values[key], dict) or rope.values[key] is None:
+        if rope.values[key] is None:
+            continue
+        if isinstance(rope.values[key], dict):
+            yield odd(
+                node,
+                Oddity.NOT_APPLIED,
+                f"{quoted(key)} holds a dict, as for models with one schedule per layer type, but "
+                f"{quoted(node.model_type)} has one schedule and does not look inside",
+                place,
+                name,
+                key=key,
+            )
             continue
         meant = _vocabulary.meant(key, rope.places)
         if meant is not None:

@@ -8,7 +8,6 @@ the part's ``model_type`` decides.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ropeaudit.document import Document, escape
@@ -16,6 +15,7 @@ from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Json, Location, Note, Observation, Oddity
 from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._node import Node
+from ropeaudit.records import field, record
 from ropeaudit.schedule.model_types import Spec, is_known_without_rotary, lookup
 
 MAX_DEPTH = 6
@@ -80,7 +80,7 @@ ROTARY_MARKS = (
 )
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Walk:
     model_type: str | None = None
     nodes: list[Node] = field(default_factory=list)

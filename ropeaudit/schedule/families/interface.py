@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.records import field, record
 from ropeaudit.schedule.float32 import Table, f32, f32s
 
 MAX_CHANNELS = 65_536
 """Above this a rotary width is a corrupt number, not a model (the widest known is 512)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Inputs:
     """Resolved inputs of a law.
 
@@ -66,7 +66,7 @@ class Inputs:
         return f32s(float(v) if abs(v) < 1e300 else math.inf for v in value)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Built:
     """What a law builds: the table, the factor on cos/sin, and its parameters after defaults."""
 
