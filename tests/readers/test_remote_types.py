@@ -246,9 +246,27 @@ def test_axes_that_do_not_fit_the_head_are_seen() -> None:
         {"axes_dims_rope": [16], "rope_theta": -1},
         {"rope_freq_dim": 0},
         {"rope_freq_dim": 1e9},
+        {"_class_name": "WanTransformer3DModel", "attention_head_dim": 4},
+        {"_class_name": "WanTransformer3DModel", "attention_head_dim": "64"},
     ],
 )
 def test_axes_that_are_no_widths_are_one_clear_error(config: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue) as caught:
         resolve({"_class_name": "X", **config})
     assert caught.value.where is not None
+
+
+def test_wan_splits_the_head_in_three_and_not_every_head_can() -> None:
+    wan = {"_class_name": "WanTransformer3DModel", "attention_head_dim": 128}
+    found = only(wan)
+    assert [a.channels for a in found.axes or ()] == [(0, 21), (22, 42), (43, 63)]
+    widths = [44, 42, 42]
+    assert found.inv_freq == pytest.approx([t for d in widths for t in ladder(1e4, d)], rel=1e-6)
+    assert Oddity.LENGTH_MISMATCH not in kinds(wan)
+    (seen,) = [
+        o
+        for o in resolve({**wan, "attention_head_dim": 64}).observations
+        if o.kind is Oddity.LENGTH_MISMATCH
+    ]
+    assert seen.evidence["expected"] == [24, 20, 20]
+    assert seen.evidence["found"] == [22, 21, 21]
