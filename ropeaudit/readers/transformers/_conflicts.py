@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ropeaudit.document import escape
 from ropeaudit.errors import quoted
@@ -11,6 +11,7 @@ from ropeaudit.readers.transformers import _vocabulary
 from ropeaudit.readers.transformers._dicts import Rope, Ropes
 from ropeaudit.readers.transformers._node import Node
 from ropeaudit.readers.transformers._odd import SAME_TYPE, odd, small
+from ropeaudit.schedule.core import Schedule
 
 
 def schemas(node: Node, ropes: Ropes) -> Iterator[Observation]:
@@ -115,13 +116,15 @@ def stray(node: Node, ropes: Ropes) -> Iterator[Observation]:
     )
 
 
-def top_level(node: Node) -> Iterator[Observation]:
+def top_level(node: Node, schedules: Sequence[Schedule]) -> Iterator[Observation]:
     """Top-level keys about rotation that this model type does not read."""
     for key in node.data:
         if key in _vocabulary.ORDINARY or not _vocabulary.about_rotation(key):
             continue
         value = node.data[key]
-        if value is None or _vocabulary.is_read(node, key):
+        if value is None or value is False or _vocabulary.is_read(node, key):
+            continue
+        if _agrees(key, value, schedules):
             continue
         pointer = f"{node.pointer}/{escape(key)}"
         if key in _vocabulary.LAYER_LISTS:
@@ -153,3 +156,21 @@ def top_level(node: Node) -> Iterator[Observation]:
                 key=key,
                 value=small(value),
             )
+
+
+def _agrees(key: str, value: Json, schedules: Sequence[Schedule]) -> bool:
+    """Whether an unread key says what is built anyway."""
+    if type(value) not in (int, float):
+        return False
+    for schedule in schedules:
+        stated: float | None = None
+        built: float = 0
+        if key in _vocabulary.FRACTIONS and schedule.head_dim:
+            stated, built = int(schedule.head_dim * value), schedule.rotary_dim
+        elif key in _vocabulary.WIDTHS:
+            stated, built = value, schedule.rotary_dim
+        elif key in _vocabulary.BASES and schedule.rope_theta is not None:
+            stated, built = value, schedule.rope_theta
+        if stated is not None and stated == built:
+            return True
+    return False

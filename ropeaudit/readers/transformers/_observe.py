@@ -32,7 +32,7 @@ def observe(node: Node, ropes: Ropes, schedules: list[Schedule]) -> list[Observa
     if not any("rope_theta" in rope.places for rope in ropes.found):
         out.extend(_base(node, ropes.found[0], None) if ropes.found else ())
     out.extend(_conflicts.stray(node, ropes))
-    out.extend(_conflicts.top_level(node))
+    out.extend(_conflicts.top_level(node, schedules))
     return out
 
 

@@ -4,7 +4,7 @@ Keys of an entry: ``remote`` (what the observation says), ``only_if`` and ``none
 switch the rotation on or off; ``none`` says what there is instead), and in its ``rope``:
 ``base_paths`` (places of the base below the top level), ``base_times`` (a key that multiplies the
 base), ``linear_key`` (a top-level key that holds a linear factor), ``width_key`` (one that holds
-the rotary width itself, where no fraction is stated).
+the rotary width itself, where no fraction is stated), ``type_key`` (one that names the law).
 """
 
 from __future__ import annotations
@@ -77,15 +77,20 @@ def stated_width(node: Node, head: int) -> int | None:
     return width
 
 
-def linear(node: Node, values: dict[str, Json], places: dict[str, str]) -> None:
-    """Turns a top-level linear factor other than 1 into a rope dict of type linear."""
+def scaling(node: Node, values: dict[str, Json], places: dict[str, str]) -> None:
+    """Scaling that stands on the top level: a linear factor other than 1, or a type's name."""
     key = node.rope.get("linear_key")
     factor = None if key is None else node.data.get(key)
-    if key is None or factor is None or factor == 1:
-        return
-    pointer = f"{node.pointer}/{escape(key)}"
-    if number(factor, key, pointer) <= 0:
-        raise InvalidValue(f"{key} is {quoted(factor)}, expected a number above 0", where=pointer)
-    values.setdefault("rope_type", "linear")
-    values.setdefault("factor", factor)
-    places.setdefault("factor", pointer)
+    if key is not None and factor is not None and factor != 1:
+        pointer = f"{node.pointer}/{escape(key)}"
+        if number(factor, key, pointer) <= 0:
+            raise InvalidValue(
+                f"{key} is {quoted(factor)}, expected a number above 0", where=pointer
+            )
+        values.setdefault("rope_type", "linear")
+        values.setdefault("factor", factor)
+        places.setdefault("factor", pointer)
+    key = node.rope.get("type_key")
+    if key is not None and isinstance(node.data.get(key), str):
+        values.setdefault("rope_type", node.data[key])
+        places.setdefault("rope_type", f"{node.pointer}/{escape(key)}")

@@ -42,7 +42,7 @@ def resolve(node: Node) -> Ropes:
         place = node.find(rule["partial_in_parameters"][0])[1]
         rope.set_default("partial_rotary_factor", turned / (turned + still), place)
     fill_base(node, rope)
-    _remote.linear(node, rope.values, rope.places)
+    _remote.scaling(node, rope.values, rope.places)
     finish(node, rope, nested=False)
     if "theta_by_layer" in rule:
         return by_layer(node, rope, rule["theta_by_layer"])
