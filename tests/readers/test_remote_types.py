@@ -270,3 +270,13 @@ def test_wan_splits_the_head_in_three_and_not_every_head_can() -> None:
     ]
     assert seen.evidence["expected"] == [24, 20, 20]
     assert seen.evidence["found"] == [22, 21, 21]
+
+
+def test_a_law_named_on_the_top_level_is_not_passed_over() -> None:
+    config = {"model_type": "nemotron_flash", "rope_type": "ntk", "rope_theta": 1e4}
+    result = resolve(config)
+    assert result.schedules == ()
+    (seen,) = [o for o in result.observations if o.kind is Oddity.TYPE_UNKNOWN]
+    assert seen.location is not None
+    assert seen.location.pointer == "/rope_type"
+    assert only({**WIDTHS, "model_type": "nemotron_flash", "rope_theta": 1e4}).rotary_dim == 128
