@@ -1,13 +1,15 @@
 """Every real model of ``fixtures/zoo`` gives the schedules that were worked out by hand.
 
-The expectations (``tests/oracles/zoo_expectations.py``) share no code with the package: closed
-forms in float64 on numbers that a person took from each model's config and modelling code.
+The expectations (``tests/oracles/zoo_table.py``) share no code with the package: closed forms in
+float64 on numbers read from each model's config, card and modelling code.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,14 @@ def test_the_schedules_are_the_models_own(model: str) -> None:
     entry = MODELS[model]
     found = differences(subject(model), entry)
     assert [line for line in found if line not in entry.get("explained", {})] == []
+
+
+def test_the_index_is_what_the_hand_made_table_gives() -> None:
+    script = ZOO.parents[1] / "tests" / "oracles" / "zoo_expectations.py"
+    run = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_every_folder_is_in_the_index_and_the_other_way_round() -> None:
