@@ -82,6 +82,8 @@ def _judge(schedule: Schedule, model_type: str, params: Params) -> Outcome:
     length = declared(schedule)
     if length is None:
         return skipped(f"{schedule.name}: no length is declared")
+    if schedule.layers == ():
+        return skipped(f"{schedule.name}: no layer turns by this table")  # DeepSeek-V4-Pro's main
     if not finite(schedule):
         return unknown(schedule, "the table holds NaN or infinities", place(schedule, "inv_freq"))
     local = schedule.layer_type in LIMITED or model_type in ROTATES_LOCALLY

@@ -8,6 +8,7 @@ import pytest
 
 from ropeaudit.checks import length_beyond_scaling as check
 from ropeaudit.findings import Severity, Status
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule
 from tests.schedules import (
     llama3,
@@ -133,3 +134,9 @@ def test_unknown_and_skips() -> None:
     assert [o.status for o in outcomes(check, stored(plain()))] == [Status.SKIP]
     linear = scaled("linear", scaling={"factor": 4.0}, context=assumed(16384))
     assert only(check, linear).status is Status.SKIP
+
+
+def test_a_table_that_serves_no_layer_is_not_judged() -> None:
+    served = replace(plain(1e4, 64, context=assumed(1048576)), layers=(0, 1))
+    assert only(check, served).status is Status.FAIL
+    assert only(check, replace(served, layers=())).status is Status.SKIP
