@@ -37,33 +37,11 @@ pytest.importorskip("transformers")
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS  # noqa: E402
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 
-MODEL_TYPES = [
-    "llama",
-    "qwen2",
-    "mistral",
-    "gemma2",
-    "gemma3_text",
-    "gemma4_text",
-    "deepseek_v3",
-    "gpt_neox",
-    "stablelm",
-    "glm4",
-    "phi",
-    "phi3",
-    "gpt_oss",
-    "qwen3_next",
-    "qwen2_vl_text",
-    "modernbert",
-    "olmo3",
-    "minimax_m2",
-    "hunyuan_v1_dense",
-    "cohere2",
-    "smollm3",
-    "mistral4",
-    "laguna",
-    "bamba",
-    "llama4_text",
-]
+MODEL_TYPES = """
+    llama qwen2 mistral gemma2 gemma3_text gemma4_text deepseek_v3 gpt_neox stablelm glm4
+    phi phi3 gpt_oss qwen3_next qwen2_vl_text modernbert olmo3 minimax_m2 hunyuan_v1_dense
+    cohere2 smollm3 mistral4 laguna bamba llama4_text
+""".split()  # noqa: SIM905
 TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3")
 
 bases = st.one_of(

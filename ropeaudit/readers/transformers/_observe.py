@@ -93,7 +93,7 @@ def _keys(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
                 key=key,
             )
             continue
-        meant = _vocabulary.meant(key, rope.places)
+        meant = _vocabulary.meant(key, rope.outer)
         if meant is not None:
             yield odd(
                 node,

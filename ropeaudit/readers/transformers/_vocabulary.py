@@ -8,16 +8,18 @@ from functools import cache
 from ropeaudit.facts import Json
 from ropeaudit.readers.transformers._node import Node
 
+# Word lists below: easier to read than fifty quoted words.
 COMMON = frozenset(
     """rope_type type rope_theta partial_rotary_factor mrope_section mrope_interleaved interleaved
-    original_max_position_embeddings max_position_embeddings llama_4_scaling_beta""".split()  # noqa: SIM905 - a word list is easier to read than fifty quoted words
+    original_max_position_embeddings max_position_embeddings llama_4_scaling_beta
+    finetuned""".split()  # noqa: SIM905
 )
 """Keys that a rope dict may hold whatever its type."""
 
 SCALING = frozenset(
     """factor attention_factor beta_fast beta_slow short_factor long_factor low_freq_factor
     high_freq_factor mscale mscale_all_dim truncate alpha short_mscale long_mscale finetuned
-    xdrope_section""".split()  # noqa: SIM905 - a word list is easier to read than fifty quoted words
+    xdrope_section""".split()  # noqa: SIM905
 )
 
 TOP_LEVEL = frozenset(
@@ -26,7 +28,7 @@ TOP_LEVEL = frozenset(
     rope_embedding_base rotary_emb_fraction rope_percent rope_percentage rope_pct swa_rope_theta
     compress_rope_theta original_max_position_embeddings qk_rope_head_dim no_rope_layers
     no_rope_layer_interval nope_layers rope_interleave rotary_embedding_base layer_rope_theta
-    rope_scaling_layers rotary_base rope_base rotary_ndims""".split()  # noqa: SIM905 - a word list is easier to read than fifty quoted words
+    rope_scaling_layers rotary_base rope_base rotary_ndims rope_interleaved""".split()  # noqa: SIM905
 )
 """Top-level keys about rotation that some reader knows."""
 
