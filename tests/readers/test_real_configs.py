@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from ropeaudit.audit import Options, audit_targets
 from ropeaudit.facts import Oddity
+from ropeaudit.findings import Severity, Status, Verdict
 from ropeaudit.resolve import resolve
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
@@ -142,3 +144,18 @@ def test_no_real_model_is_said_to_lose_its_scaling() -> None:
         for model in MODELS
     }
     assert {model: messages for model, messages in lost.items() if messages} == {}
+
+
+@pytest.mark.parametrize("pack", ["core", "deploy"])
+def test_healthy_models_have_no_error_and_nothing_undecided(pack: str) -> None:
+    targets = [str(ZOO / model) for model in sorted(MODELS)]
+    report = audit_targets(targets, Options(packs=(pack,), offline=True, jobs=1))
+    loud = [
+        (Path(subject.subject.target).name, finding.rule, finding.message)
+        for subject in report.subjects
+        for finding in subject.findings
+        if finding.severity is Severity.ERROR or finding.status is Status.UNKNOWN
+    ]
+    assert loud == []
+    silent = {Path(s.subject.target).name for s in report.subjects if s.verdict is Verdict.UNKNOWN}
+    assert silent == {model for model, entry in MODELS.items() if "no_rotary" in entry}
