@@ -165,7 +165,7 @@ def _agrees(key: str, value: Json, schedules: Sequence[Schedule]) -> bool:
     for schedule in schedules:
         stated: float | None = None
         built: float = 0
-        if key in _vocabulary.FRACTIONS and schedule.head_dim:
+        if key in _vocabulary.FRACTIONS and schedule.head_dim and 0 < value <= 1:
             stated, built = int(schedule.head_dim * value), schedule.rotary_dim
         elif key in _vocabulary.WIDTHS:
             stated, built = value, schedule.rotary_dim

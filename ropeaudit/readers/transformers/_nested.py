@@ -74,6 +74,8 @@ def _label(node: Node, label: str, outer: Mapping[str, Json], pointer: str | Non
         # The class starts from an explicit plain type, so a merged ``type`` alone changes nothing.
         return Rope(label, {"rope_type": "default"}, {})
     at = None if pointer is None else f"{pointer}/{escape(label)}"
+    if not isinstance(values, dict):
+        raise InvalidValue(f"{at} is {quoted(values)}, expected an object of settings", where=at)
     return open_dict(label, values, at)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ropeaudit.document import escape
+from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Json
 from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._dicts import Rope
@@ -55,12 +56,14 @@ def _partial(node: Node) -> tuple[Json, str | None]:
 def finish(node: Node, rope: Rope, *, nested: bool) -> None:
     """Type, renames and original length, in the order of ``standardize_rope_params``."""
     rule, values = node.rope, rope.values
+    _check_names(node, rope)
     early = rule.get("rename_first", {})
     if early:
         spelled = values.get("rope_type", values.get("type"))
         if spelled in early:
             values["rope_type"] = early[spelled]
-            rope.places.setdefault("rope_type", rope.places.get("type", ""))
+            if "type" in rope.places:
+                rope.places.setdefault("rope_type", rope.places["type"])
     if "rope_type" not in values:
         values["rope_type"] = values.get("type", "default")
         if "type" in rope.places:
@@ -77,6 +80,18 @@ def finish(node: Node, rope: Rope, *, nested: bool) -> None:
     for key, other in rule.get("key_aliases", {}).items():
         if key in values:
             rope.set_default(other, values[key], rope.places.get(key))
+
+
+def _check_names(node: Node, rope: Rope) -> None:
+    """Raises InvalidValue for a type that is no name."""
+    for key in ("rope_type", "type"):
+        if key in rope.values and not isinstance(rope.values[key], str):
+            if key == "type" and "rope_type" in rope.values:
+                continue
+            raise InvalidValue(
+                f"{key} is {quoted(rope.values[key])}, expected a name such as 'yarn'",
+                where=rope.places.get(key) or f"{node.pointer}/{key}",
+            )
 
 
 def _original(node: Node, rope: Rope, *, nested: bool) -> None:
