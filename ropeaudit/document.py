@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
@@ -42,11 +43,13 @@ class Document:
     text: str | None = None
     overridden: frozenset[str] = frozenset()
     _spans: dict[str, tuple[int, int] | None] = field(default_factory=dict, compare=False)
+    _inside: dict[int, dict[str, int]] = field(default_factory=dict, compare=False)
+    _breaks: list[int] = field(default_factory=list, compare=False)
 
     def location(self, pointer: str) -> Location:
         """The place of ``pointer`` (RFC 6901), with its line where the text is known."""
         span = None if pointer in self.overridden else self._span(pointer)
-        line = None if span is None or self.text is None else self.text.count("\n", 0, span[0]) + 1
+        line = None if span is None else self._line(span[0])
         return Location(file=self.file, pointer=pointer, line=line)
 
     def spelling(self, pointer: str) -> str | None:
@@ -73,10 +76,16 @@ class Document:
             return None
         if pointer not in self._spans:
             try:
-                self._spans[pointer] = _find(self.text, pointer)
+                self._spans[pointer] = _find(self.text, pointer, self._inside)
             except (ValueError, IndexError, RecursionError):
                 self._spans[pointer] = None
         return self._spans[pointer]
+
+    def _line(self, at: int) -> int:
+        if not self._breaks:
+            self._breaks.append(-1)
+            self._breaks.extend(m.start() for m in re.finditer("\n", self.text or ""))
+        return bisect_left(self._breaks, at)
 
 
 def parse(text: str, file: str) -> Document:
@@ -178,13 +187,14 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-def _find(text: str, pointer: str) -> tuple[int, int] | None:
+def _find(text: str, pointer: str, inside: dict[int, dict[str, int]]) -> tuple[int, int] | None:
     """Start and end offset of the value at ``pointer``; None if it is not there."""
     at = _skip(text, 1 if text.startswith("\ufeff") else 0)
     for step in pointer.split("/")[1:]:
-        wanted = unescape(step)
-        members = _members(text, at) if text[at] == "{" else _items(text, at)
-        found = next((start for key, start in members if key == wanted), None)
+        if at not in inside:
+            # Kept: a file with 50,000 odd keys would otherwise be scanned 50,000 times.
+            inside[at] = dict(_members(text, at) if text[at] == "{" else _items(text, at))
+        found = inside[at].get(unescape(step))
         if found is None:
             return None
         at = found

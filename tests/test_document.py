@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -101,3 +102,12 @@ def test_overrides_keep_the_original_untouched() -> None:
     assert document.data == {"text_config": {"rope_theta": 1}}
     assert changed.location("/text_config/rope_theta").line is None
     assert isinstance(changed, Document)
+
+
+def test_places_of_many_keys_are_found_in_linear_time() -> None:
+    count = 20_000
+    document = parse("{\n" + ",\n".join(f'"rope_{i}": {i}' for i in range(count)) + "}", "f")
+    start = time.perf_counter()
+    lines = [document.location(f"/rope_{i}").line for i in range(count)]
+    assert time.perf_counter() - start < 2
+    assert lines == list(range(2, count + 2))
