@@ -118,6 +118,7 @@ def stray(node: Node, ropes: Ropes) -> Iterator[Observation]:
 
 def top_level(node: Node, schedules: Sequence[Schedule]) -> Iterator[Observation]:
     """Top-level keys about rotation that this model type does not read."""
+    yield from _outside(node)
     for key in node.data:
         if key in _vocabulary.ORDINARY or not _vocabulary.about_rotation(key):
             continue
@@ -156,6 +157,23 @@ def top_level(node: Node, schedules: Sequence[Schedule]) -> Iterator[Observation
                 key=key,
                 value=small(value),
             )
+
+
+def _outside(node: Node) -> Iterator[Observation]:
+    """Scaling keys on the top level: no reader looks for them there."""
+    for key in _vocabulary.INSIDE_ONLY.intersection(node.data):
+        value = node.data[key]
+        if type(value) not in (int, float, list) or value == 1 or _vocabulary.is_read(node, key):
+            continue
+        yield odd(
+            node,
+            Oddity.KEY_IGNORED,
+            f"{quoted(key)} is {quoted(value)} outside rope_scaling and rope_parameters, where no "
+            "reader looks for it",
+            f"{node.pointer}/{escape(key)}",
+            key=key,
+            value=small(value),
+        )
 
 
 def _agrees(key: str, value: Json, schedules: Sequence[Schedule]) -> bool:

@@ -22,6 +22,9 @@ SCALING = frozenset(
     xdrope_section""".split()  # noqa: SIM905
 )
 
+INSIDE_ONLY = SCALING - {"truncate", "alpha", "mscale", "finetuned"}
+"""Scaling keys that mean nothing else, so that on the top level they are a slip."""
+
 TOP_LEVEL = frozenset(
     """rope_theta rope_scaling rope_parameters partial_rotary_factor rotary_pct rotary_dim
     rotary_emb_base rope_ratio rope_local_base_freq global_rope_theta local_rope_theta
