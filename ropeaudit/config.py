@@ -140,8 +140,14 @@ def _parsed(found: Mapping[str, Any], origin: str) -> dict[str, tuple[Any, str]]
         try:
             parsed[name] = _PARSERS[name](value), place
         except ValueError as error:
-            spelt = name if origin == "command line" else f"{name} of {quoted(place, 300)}"
-            raise ConfigError(f"the setting {spelt} is {quoted(value)}, {error}") from None
+            option = name.replace("_", "-")
+            spelt = (
+                f"--{option}"
+                if origin == "command line"
+                else f"the setting {option} of {quoted(place, 300)}"
+            )
+            shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+            raise ConfigError(f"{spelt} is {quoted(shown)}, {error}") from None
     return parsed
 
 

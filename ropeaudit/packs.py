@@ -111,7 +111,7 @@ def _load(name_or_path: str, seen: tuple[str, ...]) -> Pack:
     if path is None:
         path = Path(name_or_path)
         if path.suffix not in {".yaml", ".yml"} and not path.is_file():
-            raise PackError(f"no rule pack {_suggest(name_or_path, shipped())}, and no such file")
+            raise PackError(f"no rule pack and no file {_suggest(name_or_path, shipped())}")
     key = str(path)
     if key in seen:
         raise PackError(f"rule packs extend each other in a circle: {' -> '.join((*seen, key))}")

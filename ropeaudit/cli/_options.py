@@ -13,6 +13,19 @@ def complete_format(incomplete: str) -> list[str]:
     return [n for n in names() if n.startswith(incomplete)]
 
 
+def complete_page_format(incomplete: str) -> list[str]:
+    """Formats of what is no report of findings: schedules, the catalogue, an explanation."""
+    return [n for n in ("console", "json") if n.startswith(incomplete)]
+
+
+def complete_level(incomplete: str) -> list[str]:
+    return [n for n in ("error", "warning", "info") if n.startswith(incomplete)]
+
+
+def complete_color(incomplete: str) -> list[str]:
+    return [n for n in ("auto", "always", "never") if n.startswith(incomplete)]
+
+
 def complete_pack(incomplete: str) -> list[str]:
     from ropeaudit.packs import shipped
 
@@ -47,6 +60,16 @@ Format = Annotated[
         autocompletion=complete_format,
     ),
 ]
+PageFormat = Annotated[
+    str | None,
+    typer.Option(
+        "-f",
+        "--format",
+        metavar="NAME",
+        help="What goes to standard output: console (default) or json.",
+        autocompletion=complete_page_format,
+    ),
+]
 Output = Annotated[
     list[str] | None,
     typer.Option(
@@ -65,9 +88,23 @@ Rules = Annotated[
         autocompletion=complete_pack,
     ),
 ]
+ListedRules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rules",
+        metavar="PACK|FILE",
+        help="Packs to look in, by name or as YAML files (default: all shipped). Repeatable.",
+        autocompletion=complete_pack,
+    ),
+]
 FailOn = Annotated[
     str | None,
-    typer.Option("--fail-on", metavar="LEVEL", help="Fail at: error (default), warning or info."),
+    typer.Option(
+        "--fail-on",
+        metavar="LEVEL",
+        help="Fail at: error (default), warning or info.",
+        autocompletion=complete_level,
+    ),
 ]
 AllowUnknown = Annotated[
     bool | None,
@@ -117,10 +154,21 @@ Offline = Annotated[
 ]
 Color = Annotated[
     str | None,
-    typer.Option("--color", metavar="WHEN", help="Colour: auto (default), always or never."),
+    typer.Option(
+        "--color",
+        metavar="WHEN",
+        help="Colour: auto (default), always or never.",
+        autocompletion=complete_color,
+    ),
 ]
 Verbose = Annotated[
     bool, typer.Option("-v", "--verbose", help="Everything: infos, skipped rules, all evidence.")
+]
+VerboseRules = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Why each rule is there, and where it stands.")
+]
+VerboseShow = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Every frequency, and where each value came from.")
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing when the gate passes.")]
 NoConfig = Annotated[

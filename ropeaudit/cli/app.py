@@ -66,10 +66,19 @@ def _keeping_words(command: Any) -> Any:
         for parameter in found:
             if "process_value" not in vars(parameter):
                 parameter.process_value = _word_taker(parameter)
+                if parameter.param_type_name == "argument":
+                    _named_plainly(parameter)
         return found
 
     command.get_params = get_params
     return command
+
+
+def _named_plainly(argument: Any) -> None:
+    """``TARGET...`` in the help, where typer writes Python: ``TARGET <list[str]>``."""
+    name = argument.metavar + ("..." if argument.nargs == -1 else "")
+    argument.make_metavar = argument._usage_display_name = lambda *_, **__: name
+    argument.display_type_rich = lambda *_, **__: ""
 
 
 def _word_taker(parameter: Any) -> Any:

@@ -12,12 +12,12 @@ Examples:
 
 
 def command(
-    format: option.Format = None,
+    format: option.PageFormat = None,
     output: option.Output = None,
-    rules: option.Rules = None,
+    rules: option.ListedRules = None,
     offline: option.Offline = None,
     color: option.Color = None,
-    verbose: option.Verbose = False,
+    verbose: option.VerboseRules = False,
     no_config: option.NoConfig = False,
 ) -> None:
     """List all rules and their severity in each pack."""

@@ -23,13 +23,13 @@ Examples:
 
 def command(
     targets: option.Targets = None,
-    format: option.Format = None,
+    format: option.PageFormat = None,
     output: option.Output = None,
     context: option.Context = None,
     override: option.Override = None,
     offline: option.Offline = None,
     color: option.Color = None,
-    verbose: option.Verbose = False,
+    verbose: option.VerboseShow = False,
     show_settings: option.ShowSettings = False,
     no_config: option.NoConfig = False,
 ) -> None:

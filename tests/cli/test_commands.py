@@ -241,11 +241,14 @@ def test_github_is_chosen_in_a_job_unless_a_format_is(
     [
         (["audit"], "no target given"),
         (["audti", "x"], "no command audti; did you mean audit"),
-        (["audit", "x", "--fail-on", "fatal"], "fail_on is fatal, expected error, warning or info"),
+        (
+            ["audit", "x", "--fail-on", "fatal"],
+            "--fail-on is fatal, expected error, warning or",
+        ),
         (["audit", "x", "--fial-on", "error"], "No such option"),
         (["audit", "x", "-f", "sarrif"], "no report format sarrif"),
-        (["audit", "x", "--rules", "coer"], "did you mean core"),
-        (["audit", "x", "--context", "8k"], "whole numbers"),
+        (["audit", "x", "--rules", "coer"], "no rule pack and no file coer, did you mean core"),
+        (["audit", "x", "--context", "8k"], "--context is 8k, expected positions as whole numbers"),
         (["show", "x", "-f", "markdown"], "cannot show schedules"),
         (["rules", "-f", "github"], "rules come as console or json"),
         (["explain"], "Missing argument"),
@@ -324,3 +327,19 @@ def test_rules_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert next(iter(found["sections"])) == "What it checks"
     assert found["severities"]["core"] == "error"
+
+
+def test_help_promises_only_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in command_names():
+        assert run([command, "--help"]) == 0
+        page = " ".join(capsys.readouterr().out.split())
+        offered = re.search(r"What goes to standard output: (.*?)\.", page)
+        assert offered, command
+        for name in re.findall(r"\b(?:console|json|github|markdown)\b", offered[1]):
+            target = {"explain": ["RA101"], "rules": []}.get(command, [config()])
+            assert run([command, *target, "-f", name]) == 0, (command, name)
+            capsys.readouterr()
+        assert "<" not in page
+        assert "{" not in page
+    assert run(["audit", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: ropeaudit audit [OPTIONS] TARGET...")

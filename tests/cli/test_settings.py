@@ -94,7 +94,7 @@ def test_wrong_variables(env: dict[str, str], message: str) -> None:
 def test_context_lists() -> None:
     assert load({"context": ["8192,4096", "16384"]}, env={}).context == (4096, 8192, 16384)
     assert load({}, env={"ROPEAUDIT_CONTEXT": "8192, 4096"}).context == (4096, 8192)
-    with pytest.raises(ConfigError, match="the setting context is"):
+    with pytest.raises(ConfigError, match="--context is"):
         load({"context": ["9" * 5000]}, env={})
 
 
