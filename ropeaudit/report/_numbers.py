@@ -62,30 +62,80 @@ def place(location: Location) -> str:
     return safe(str(location))
 
 
+_EXACT = frozenset({"base", "expected", "factor", "first", "found", "rope_theta", "values"})
+"""Evidence that is compared with a file; of the rest a page needs four digits."""
+_RADIANS = frozenset({"max_excess_rad", "max_phase_drift", "phase", "phase_error"})
+
+
 def evidence(found: Mapping[str, Any], *, full: bool) -> str:
-    """Evidence as one line of ``name value`` pairs; long lists are cut unless ``full``."""
-    told = {k: v for k, v in found.items() if full or v is not None}
-    return " · ".join(f"{safe(k)} {_short_value(v, full)}" for k, v in told.items())
+    """Evidence as one line of ``name value`` pairs; long lists are cut unless ``full``.
+
+    What says nothing (no value, no, an empty list) is left out unless ``full``.
+    """
+    told = dict(found)
+    if not full:
+        if told.get("clusters") == [] and told.get("max_cluster") == 1:
+            del told["max_cluster"]
+        told = {k: v for k, v in told.items() if not _empty(v)}
+    return " · ".join(f"{safe(k)} {_of_key(k, v, full)}" for k, v in told.items())
 
 
-def _short_value(value: Any, full: bool) -> str:
+def _empty(value: Any) -> bool:
+    if value is None or value is False:
+        return True
+    return isinstance(value, Sequence | Mapping) and len(value) == 0
+
+
+def _of_key(key: str, value: Any, full: bool) -> str:
+    """A value with its unit; counts by length as ``18 at 32768``, other groups without braces."""
+    if isinstance(value, Mapping) and value:
+        if all(str(k).isdecimal() for k in value):
+            return ", ".join(f"{_of_key(key, v, full)} at {safe(k)}" for k, v in value.items())
+        return ", ".join(f"{safe(k)} {_of_key(k, v, full)}" for k, v in value.items())
+    if key in _RADIANS and isinstance(value, float):
+        return f"{radians(value, 7 if full else 4)} rad"
+    if key in _EXACT and not full:
+        return _short_value(value, full, 7)
+    return _short_value(value, full)
+
+
+def radians(value: float, digits: int = 4) -> str:
+    """An angle; half a turn by its name, because no rounding of pi is one."""
+    if abs(abs(value) - math.pi) < 1e-6:
+        return "-π" if value < 0 else "π"
+    return _short_float(value, digits)
+
+
+def _short_float(value: float, digits: int) -> str:
+    if not math.isfinite(value):
+        return number_word(value)
+    if value.is_integer() and abs(value) < 1e7:
+        return str(int(value))
+    return f"{value:.{digits}g}"
+
+
+def _short_value(value: Any, full: bool, digits: int = 4) -> str:
     if isinstance(value, float):
-        return f"{value:.7g}" if math.isfinite(value) else number_word(value)
+        return _short_float(value, 7 if full else digits)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{safe(k)} {_short_value(v, full)}" for k, v in value.items())
+        inner = ", ".join(f"{safe(k)} {_of_key(k, v, full)}" for k, v in value.items())
         return "{" + inner + "}"
     if isinstance(value, list | tuple | set | frozenset):
-        return _short_list(list(value), full)
+        return _short_list(list(value), full, digits)
     return safe(value) if full else cut(safe(value), 120)
 
 
-def _short_list(items: list[Any], full: bool) -> str:
+def _short_list(items: list[Any], full: bool, digits: int) -> str:
+    if not items:
+        return "[]"
     if len(items) > 2 and all(isinstance(v, int) and not isinstance(v, bool) for v in items):
         text = ranges(items)
         if text.count(",") + 1 < len(items):
             return f"[{text}]" if full else f"[{cut(text, 60)}]"
-    limit = len(items) if full else 6
-    shown = ", ".join(_short_value(v, full) for v in items[:limit])
+    limit = len(items) if full else 3 if isinstance(items[0], Mapping) else 6
+    shown = ", ".join(_short_value(v, full, digits) for v in items[:limit])
     more = f", … {len(items)} in all" if len(items) > limit else ""
     return f"[{shown}{more}]"
 

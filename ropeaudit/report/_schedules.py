@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import groupby
 
+from ropeaudit.records import record
 from ropeaudit.report._numbers import exact, layers, short
-from ropeaudit.report._spectrum import Spectrum, spectrum
-from ropeaudit.report._terminal import Ink, ascii_only, pad, safe, width_of
+from ropeaudit.report._spectrum import Column, Spectrum, spectrum
+from ropeaudit.report._terminal import Ink, View, ascii_only, pad, safe, width_of
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.geometry import max_cluster, under_rotated
 
@@ -14,6 +17,8 @@ _TITLES = (
     "schedule", "law", "base", "dims", "layers", "context", "cluster", "attention",
 )  # fmt: skip
 _CELLS = 64
+_WIDE = 80
+"""From this width on the axis names its unit."""
 
 
 def table(ink: Ink, schedules: Sequence[Schedule], indent: str = "  ") -> None:
@@ -38,22 +43,32 @@ def table(ink: Ink, schedules: Sequence[Schedule], indent: str = "  ") -> None:
 
 def picture(ink: Ink, schedule: Schedule, indent: str = "  ") -> None:
     """The spectrum against the lengths in use; below it each mark says how many channels turn."""
+    values = schedule.inv_freq
     marks = _marks(schedule)
-    room = ink.view.width - len(indent) - 24
-    cells = max(8, min(_CELLS, room))
+    word = " positions" if ink.view.width >= _WIDE else ""
+    cells = max(8, min(_CELLS, ink.view.width - len(indent) - 24 - len(word)))
     lengths = [length for _, length in marks]
-    found = spectrum(schedule.inv_freq, lengths, cells, unicode=ink.view.unicode)
+    found = spectrum(values, lengths, cells, unicode=ink.view.unicode)
+    strange = sum(not math.isfinite(v) for v in values)
     if found is None:
+        said = f"nothing turns: {sum(v == 0 for v in values)} of {len(values)} channels are 0"
+        said += f", {strange} are NaN or infinite" if strange else ""
+        ink.line((indent + said, "dim"))
         return
-    sign = "λ" if ink.view.unicode else "wave"
-    head = f"{indent}{sign} {short(found.shortest)} "
+    head = f"{indent}{'λ' if ink.view.unicode else 'wave'} {short(found.shortest)} "
     parts: list[tuple[str, str | None]] = [(head, "dim")]
-    for column in found.columns:
-        style = "bold" if column.mark is not None else ("cyan" if column.turning else "dim")
-        parts.append((column.sign, style))
-    rest = f" + {found.static} that never turn" if found.static else ""
-    ink.line(*parts, (f" {short(found.longest)}{rest}", "dim"))
+    for style, columns in groupby(found.columns, _paint):
+        parts.append(("".join(c.sign for c in columns), style))
+    rest = f", {found.static} never turn" if found.static else ""
+    rest += f", {strange} NaN or infinite" if strange else ""
+    ink.line(*parts, (f" {short(found.longest)}{word}{rest}", "dim"))
     _legend(ink, schedule, found, marks, len(head))
+
+
+def _paint(column: Column) -> str:
+    if column.mark is not None:
+        return "bold"
+    return "cyan" if column.turning else "dim"
 
 
 def _legend(
@@ -63,31 +78,80 @@ def _legend(
     if not marks:
         return
     total = len(schedule.inv_freq)
-    turning = {n: total - len(under_rotated(schedule.inv_freq, n)) for _, n in marks}
     where = {c.mark: start + k for k, c in enumerate(found.columns) if c.mark is not None}
-    order = sorted(range(len(marks)), key=where.__getitem__)
-    texts = []
-    for number, index in enumerate(order):
+    hung = []
+    for index in sorted(range(len(marks)), key=where.__getitem__):
         name, length = marks[index]
-        of = f" of {total} turn" if number == 0 else ""
-        texts.append(f"{turning[length]}{of} within {name} {length}")
-    corners = ("└", "┘") if ink.view.unicode else ("\\", "/")
-    first, last = where[order[0]], where[order[-1]]
-    left, right = f"{texts[0]} {corners[1]}", f"{corners[0]} {texts[-1]}"
-    if len(marks) == 1 and first + width_of(right) <= ink.view.width:
-        ink.line((" " * first + right, "dim"))
-    elif len(marks) == 1 and width_of(left) <= first + 1:
-        ink.line((" " * (first + 1 - width_of(left)) + left, "dim"))
-    elif (
-        len(marks) == 2
-        and width_of(left) <= first + 1
-        and last > first
-        and last + width_of(right) <= ink.view.width
-    ):
-        gap = " " * (last - first - 1)
-        ink.line((" " * (first + 1 - width_of(left)) + left + gap + right, "dim"))
-    else:
+        turning = total - len(under_rotated(schedule.inv_freq, length))
+        hung.append(Hung(where[index], turning, f"within {name} {length}"))
+    first = f" of {total} channels turn "
+    lines = beside(hung, first, ink.view) or stacked(hung, first, ink.view)
+    for line in lines:
+        ink.line((line, "dim"))
+    if not lines:
+        texts = (h.text(first if n == 0 else " ") for n, h in enumerate(hung))
         ink.paragraph(", ".join(texts), indent=2, style="dim")
+
+
+@record()
+class Hung:
+    """A mark at a column, and what is said of its length."""
+
+    column: int
+    turning: int
+    within: str
+
+    def text(self, between: str) -> str:
+        return f"{self.turning}{between}{self.within}"
+
+
+def beside(hung: Sequence[Hung], first: str, view: View) -> list[str]:
+    """One line: a text to the left of one mark, another to the right of the other; or nothing."""
+    if len(hung) != 2:
+        return []
+    a, b = hung
+    left, right = _left(a, first, view), _right(b, " ", view)
+    if left is None or right is None or b.column <= a.column:
+        return []
+    return [left + " " * (b.column - a.column - 1) + right]
+
+
+def stacked(hung: Sequence[Hung], first: str, view: View) -> list[str]:
+    """A line each, the other marks drawn on beside it; nothing where one does not fit."""
+    left_over, lines = list(hung), []
+    bar = "│" if view.unicode else "|"
+    between = first
+    while left_over:
+        last = left_over[-1]
+        right = _right(last, between, view)
+        left = _left(left_over[0], between, view)
+        if right is not None:
+            left_over.pop()
+            lines.append(_with_bars("", left_over, bar).ljust(last.column) + right)
+        elif left is not None:
+            left_over.pop(0)
+            lines.append(_with_bars(left, left_over, bar))
+        else:
+            return []
+        between = " "
+    return lines
+
+
+def _with_bars(line: str, hung: Sequence[Hung], bar: str) -> str:
+    for h in hung:
+        line = line.ljust(h.column) + bar
+    return line
+
+
+def _left(hung: Hung, between: str, view: View) -> str | None:
+    text = f"{hung.text(between)} {'┘' if view.unicode else '/'}"
+    room = hung.column + 1 - width_of(text)
+    return " " * room + text if room >= 2 else None
+
+
+def _right(hung: Hung, between: str, view: View) -> str | None:
+    text = f"{'└' if view.unicode else chr(92)} {hung.text(between)}"
+    return text if hung.column + width_of(text) <= view.width else None
 
 
 def _row(schedule: Schedule) -> tuple[str, ...]:

@@ -6,13 +6,14 @@ everything.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ropeaudit._version import __version__
-from ropeaudit.findings import Finding, Severity, Status, Verdict
+from ropeaudit.findings import Severity, Verdict
 from ropeaudit.report import _numbers as show
+from ropeaudit.report._findings import findings
+from ropeaudit.report._kinds import kind, summary
 from ropeaudit.report._schedules import picture, table
 from ropeaudit.report._terminal import Ink, View, safe
 
@@ -32,9 +33,8 @@ MANY_PASSES = 30
 MANY_PICTURES = 6
 """Tables of one target that are drawn without being asked."""
 _INDENT = 4
-_LABEL = 10
 
-_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
+_STYLES = {"unreadable": "fail", "nothing to audit": "none"}
 
 
 def render(report: Report, view: View | None = None) -> str:
@@ -42,6 +42,7 @@ def render(report: Report, view: View | None = None) -> str:
     ink = Ink(view or View())
     few = len(report.subjects) <= FEW or ink.view.verbose
     quiet_passes = not ink.view.verbose and _passes(report) >= MANY_PASSES
+    least = min(report.fail_on, Severity.WARNING)  # what fails the gate is always shown
     blank = False
     for subject in report.subjects:
         dull = _is_dull(subject)
@@ -49,9 +50,11 @@ def render(report: Report, view: View | None = None) -> str:
             continue
         if blank and (few or not dull):
             ink.line()
-        _subject(ink, subject, full=few)
+        _subject(ink, subject, least=least, full=few)
         blank = True
     if quiet_passes:
+        if ink.lines:
+            ink.line()
         ink.line((f"{_passes(report):,} more targets pass without an error or a warning", "dim"))
     if report.skipped_targets:
         _skipped_targets(ink, report.skipped_targets)
@@ -85,16 +88,14 @@ def _is_dull(subject: SubjectReport) -> bool:
     return subject.verdict is Verdict.PASS
 
 
-def _subject(ink: Ink, report: SubjectReport, *, full: bool) -> None:
+def _subject(ink: Ink, report: SubjectReport, *, least: Severity, full: bool) -> None:
     word, style = _badge(report)
     subject = report.subject
     ink.line((f" {word} ", style), " ", *_heading(subject))
     _problem_or_notes(ink, subject)
     if full:
         _schedules(ink, subject, pictures=True)
-    if full and report.findings:
-        ink.line()
-    _findings(ink, report, full=full)
+    findings(ink, report, least=least, full=full)
 
 
 def _heading(subject: Subject) -> tuple[tuple[str, str], ...]:
@@ -103,11 +104,8 @@ def _heading(subject: Subject) -> tuple[tuple[str, str], ...]:
 
 
 def _badge(report: SubjectReport) -> tuple[str, str]:
-    if report.subject.error is not None:
-        return "UNREADABLE", "fail"
-    if not report.subject.schedules and not report.findings:
-        return "NOTHING TO AUDIT", "none"
-    return report.verdict.value.upper(), report.verdict.value
+    word = kind(report)
+    return word.upper(), _STYLES.get(word, word)
 
 
 def _problem_or_notes(ink: Ink, subject: Subject) -> None:
@@ -139,70 +137,6 @@ def _schedules(ink: Ink, subject: Subject, *, pictures: bool) -> None:
         ink.line((f"  {len(drawn) - len(shown)} more tables (-v draws them)", "dim"))
 
 
-def _findings(ink: Ink, report: SubjectReport, *, full: bool) -> None:
-    shown = [
-        f
-        for f in report.findings
-        if ink.view.verbose or f.severity > Severity.INFO or f.status is Status.UNKNOWN
-    ]
-    for number, (finding, schedules) in enumerate(_merged(shown)):
-        if number and full:
-            ink.line()
-        _finding(ink, finding, schedules)
-    hidden = [f for f in report.findings if f not in shown]
-    if hidden and full:
-        if shown:
-            ink.line()
-        names = Counter(f"{f.rule} {safe(f.name)}" for f in hidden)
-        listed = ", ".join(n if c == 1 else f"{n} ×{c}" for n, c in names.items())
-        ink.paragraph(f"{show.plural(len(hidden), 'info')} (-v shows): {listed}",
-                      indent=2, style="dim")  # fmt: skip
-    if report.skipped and full:
-        _skipped_rules(ink, report)
-    if report.suppressed:
-        ink.line((f"  {show.plural(report.suppressed, 'finding')} suppressed", "dim"))
-
-
-def _merged(findings: Sequence[Finding]) -> list[tuple[Finding, list[str]]]:
-    """Findings that say the same of several schedules, as one with all their names."""
-    groups: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
-    for f in findings:
-        said = (f.rule, f.status, f.severity, f.message, f.location, repr(f.evidence), f.fix)
-        names = groups.setdefault(said, (f, []))[1]
-        if f.schedule:
-            names.append(safe(f.schedule))
-    return list(groups.values())
-
-
-def _finding(ink: Ink, finding: Finding, schedules: Sequence[str]) -> None:
-    undecided = finding.status is Status.UNKNOWN
-    word = "unknown" if undecided else finding.severity.label
-    color = "magenta" if undecided else _COLORS[finding.severity]
-    where = f"  {', '.join(schedules)}" if schedules else ""
-    ink.line(
-        "  ", (word, color), " ", (finding.rule, "bold"), f" {safe(finding.name)}", (where, "cyan")
-    )
-    ink.paragraph(safe(finding.message), indent=_INDENT)
-    rows = [
-        ("at", show.place(finding.location) if finding.location else ""),
-        ("evidence", show.evidence(finding.evidence, full=ink.view.verbose)),
-        ("fix", safe(finding.fix or "")),
-    ]
-    for label, text in rows:
-        if text:
-            ink.paragraph(text, indent=_INDENT + _LABEL, label=" " * _INDENT + label)
-
-
-def _skipped_rules(ink: Ink, report: SubjectReport) -> None:
-    if not ink.view.verbose:
-        rules = ", ".join(dict.fromkeys(s.rule for s in report.skipped))
-        ink.paragraph(f"not applicable (-v says why): {rules}", indent=2, style="dim")
-        return
-    for skipped in report.skipped:
-        text = f"{skipped.rule} not applicable: {safe(skipped.reason)}"
-        ink.paragraph(text, indent=2, style="dim")
-
-
 def _skipped_targets(ink: Ink, targets: Sequence[str]) -> None:
     if not ink.view.verbose:
         ink.line((f"{show.plural(len(targets), 'target')} skipped as not recognised", "dim"))
@@ -212,20 +146,13 @@ def _skipped_targets(ink: Ink, targets: Sequence[str]) -> None:
 
 
 def _summary(ink: Ink, report: Report) -> None:
-    counts = report.counts
     if not report.subjects:
         ink.line("nothing audited", (f"  · ropeaudit {__version__}", "dim"))
         return
-    parts = [show.plural(counts["subjects"], "target")]
-    parts += [f"{counts[v.value]:,} {v.value}" for v in Verdict if counts[v.value]]
-    if counts["unreadable"]:
-        parts.append(f"{counts['unreadable']:,} unreadable")
-    levels = [s for s in sorted(Severity, reverse=True) if counts[s.label]]
-    parts += [show.plural(counts[s.label], s.label) for s in levels]
     packs = ", ".join(f"{safe(p.name)} {safe(p.version)}" for p in report.packs)
     ink.line(
         (report.verdict.value, _verdict_color(report.verdict)),
-        (f"  {' · '.join(parts)}", None),
+        (f"  {' · '.join(summary(report))}", None),
         (f"  · ropeaudit {__version__}, rules {packs}", "dim"),
     )
 

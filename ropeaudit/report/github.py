@@ -1,7 +1,8 @@
 """GitHub workflow commands: one annotation a finding, worst first.
 
 GitHub shows about ten annotations of a step; so ten are written, and one more that says how many
-there are in all. Everything is in the step summary (format ``markdown``).
+there are in all. What is for information only marks no line, unless the gate fails on it: every
+healthy model has some. All that gets a line here is in the step summary too (``markdown``).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ropeaudit.errors import quoted
 from ropeaudit.findings import Finding, Severity, Status
+from ropeaudit.report._kinds import kind, told_once, undecidable
 from ropeaudit.report._numbers import plural
 
 if TYPE_CHECKING:
@@ -25,18 +27,29 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 def render(report: Report) -> str:
     """Annotations, worst first, then a line with the verdict."""
     found: list[tuple[int, str]] = []
+    least = min(report.fail_on, Severity.WARNING)
     for subject in report.subjects:
         target = subject.subject.target
         error = subject.subject.error
         if error is not None:
             found.append((4, _command("error", "unreadable", quoted(error.message, 1000), target)))
-        found += [(_rank(f), _annotation(f, target)) for f in subject.findings]
+        elif kind(subject) == "nothing to audit":
+            why = " ".join(n.message for n in subject.subject.notes) or "no rotary schedule"
+            found.append((2, _command("warning", "nothing to audit", quoted(why, 1000), target)))
+        alone, together = undecidable(
+            [f for f in subject.findings if f.severity >= least or f.status is Status.UNKNOWN]
+        )
+        found += [(_rank(f), _annotation(f, target)) for f in alone]
+        found += [(_rank(group[0]), _one_for_all(group, target)) for group in together]
     found.sort(key=lambda pair: -pair[0])  # stable: equals stay in the order of the targets
     lines = [line for _, line in found[:SHOWN]]
     if len(found) > SHOWN:
         total = plural(len(found), "finding")
         lines.append(_command("notice", "ropeaudit", f"{total} in all, {SHOWN} of them annotated"))
-    lines.append(f"ropeaudit: {report.verdict.value}, {plural(len(report.subjects), 'target')}")
+    told = [f"ropeaudit: {report.verdict.value}", plural(len(report.subjects), "target")]
+    if report.counts["info"] and least > Severity.INFO:
+        told.append(plural(report.counts["info"], "info"))
+    lines.append(", ".join(told))
     return "\n".join(lines) + "\n"
 
 
@@ -47,7 +60,7 @@ def _rank(finding: Finding) -> int:
 
 def _annotation(finding: Finding, target: str) -> str:
     undecided = finding.status is Status.UNKNOWN
-    kind = "warning" if undecided else _COMMANDS[finding.severity]
+    word = "warning" if undecided else _COMMANDS[finding.severity]
     title = f"{finding.rule} {finding.name}{' (undecided)' if undecided else ''}"
     place = finding.location
     inner = (place.pointer or place.tensor or place.key) if place else None
@@ -56,8 +69,17 @@ def _annotation(finding: Finding, target: str) -> str:
         parts.append(f"At {quoted(inner, 300)}.")
     if finding.fix:
         parts.append(f"Fix: {quoted(finding.fix, 500)}")
-    file = place.file if place else target
-    return _command(kind, title, "\n".join(parts), file, place.line if place else None)
+    return _command(word, title, "\n".join(parts), *_spot(finding, target))
+
+
+def _one_for_all(group: list[Finding], target: str) -> str:
+    rules, said = told_once(group)
+    return _command("warning", f"{rules} (undecided)", quoted(said, 2000), *_spot(group[0], target))
+
+
+def _spot(finding: Finding, target: str) -> tuple[str, int | None]:
+    place = finding.location
+    return (place.file, place.line) if place else (target, None)
 
 
 def _command(kind: str, title: str, text: str, file: str = "", line: int | None = None) -> str:

@@ -8,7 +8,7 @@ keeps line-based diffs readable. Changes within version 1 only add keys.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit._version import __version__
@@ -147,11 +147,27 @@ def finding(finding: Finding) -> dict[str, Any]:
         "status": finding.status.value,
         "schedule": finding.schedule,
         "message": finding.message,
-        "evidence": plain(finding.evidence),
+        "evidence": plain(promised(finding.rule) | dict(finding.evidence)),
         "location": None if finding.location is None else place(finding.location),
         "fix": finding.fix,
         "fingerprint": finding.fingerprint,
     }
+
+
+_PROMISED: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    ("RA10", {"max_cluster": None, "clusters": []}),
+    ("RA202", {"log_gaps": None}),
+    ("RA301", {"under_rotated": {}, "critical_dim": None}),
+    ("RA4", dict.fromkeys(("expected", "found", "max_abs_dlog", "max_phase_drift"))),
+)
+
+
+def promised(rule: str) -> dict[str, Any]:
+    """Evidence that every finding of a family of rules has, null where it found none.
+
+    Whoever reads the JSON may index these keys; a finding about a key has no phase drift to give.
+    """
+    return next((dict(keys) for start, keys in _PROMISED if rule.startswith(start)), {})
 
 
 def page(top: dict[str, Any]) -> str:

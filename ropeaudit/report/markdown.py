@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from ropeaudit._version import __version__
 from ropeaudit.errors import quoted
-from ropeaudit.findings import Finding, Severity, Status, Verdict
+from ropeaudit.findings import Finding, Severity, Status
 from ropeaudit.report import _numbers as show
+from ropeaudit.report._kinds import kind, rank, summary, told_once, undecidable
 
 if TYPE_CHECKING:
     from ropeaudit.verdict import Report, SubjectReport
@@ -21,21 +22,10 @@ MAX_BYTES = 900_000
 
 def render(report: Report) -> str:
     """Verdict, a table of targets, then each target's findings, worst first."""
-    counts = report.counts
     parts = [
         f"## ropeaudit: {report.verdict.value}",
         "",
-        ", ".join(
-            [
-                show.plural(counts["subjects"], "target"),
-                *(f"{counts[v.value]} {v.value}" for v in Verdict if counts[v.value]),
-                *(
-                    show.plural(counts[s.label], s.label)
-                    for s in sorted(Severity, reverse=True)
-                    if counts[s.label]
-                ),
-            ]
-        ),
+        ", ".join(summary(report)),
         "",
         "| verdict | target | errors | warnings | infos |",
         "|---|---|---:|---:|---:|",
@@ -43,7 +33,7 @@ def render(report: Report) -> str:
         "",
     ]
     for subject in report.subjects:
-        parts += _details(subject)
+        parts += _details(subject, min(report.fail_on, Severity.WARNING))
     packs = ", ".join(f"{code(p.name)} {code(p.version)}" for p in report.packs)
     parts.append(f"ropeaudit {__version__}, rules {packs}")
     return _limited(parts)
@@ -54,15 +44,14 @@ def _row(report: SubjectReport) -> str:
         sum(f.severity is level and f.status is Status.FAIL for f in report.findings)
         for level in (Severity.ERROR, Severity.WARNING, Severity.INFO)
     ]
-    verdict = "unreadable" if report.subject.error else report.verdict.value
     target = code(report.subject.target).replace("|", "\\|")
-    cells = [verdict, target, *map(str, counts)]
+    cells = [kind(report), target, *map(str, counts)]
     return f"| {' | '.join(cells)} |"
 
 
-def _details(report: SubjectReport) -> list[str]:
+def _details(report: SubjectReport, least: Severity) -> list[str]:
     subject = report.subject
-    shown = [f for f in report.findings if f.severity > Severity.INFO or f.status != "fail"]
+    shown = [f for f in report.findings if f.severity >= least or f.status is Status.UNKNOWN]
     if not shown and subject.error is None and subject.schedules:
         return []
     lines = [f"### {code(subject.target)}", ""]
@@ -70,7 +59,9 @@ def _details(report: SubjectReport) -> list[str]:
         lines += [text(subject.error.message), ""]
     elif not subject.schedules:
         lines += [*(text(n.message) for n in subject.notes), ""]
-    lines += [_item(f) for f in shown]
+    alone, together = undecidable(sorted(shown, key=rank))
+    lines += [_item(f) for f in alone]
+    lines += map(_one_for_all, together)
     return [*lines, ""] if shown else lines
 
 
@@ -80,10 +71,17 @@ def _item(finding: Finding) -> str:
     if finding.location is not None:
         parts.append(f"  - at {code(str(finding.location))}")
     if finding.evidence:
-        parts.append(f"  - found {code(show.evidence(finding.evidence, full=False))}")
+        parts.append(f"  - evidence {code(show.evidence(finding.evidence, full=False))}")
     if finding.fix:
         parts.append(f"  - fix: {text(finding.fix)}")
     return "\n".join(parts)
+
+
+def _one_for_all(group: list[Finding]) -> str:
+    rules, said = told_once(group)
+    place = group[0].location
+    at = [] if place is None else [f"  - at {code(str(place))}"]
+    return "\n".join([f"- **unknown** {code(rules)}: {text(said)}", *at])
 
 
 def code(value: str) -> str:

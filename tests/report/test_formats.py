@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import unicodedata
 
@@ -12,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropeaudit.errors import UsageError
-from ropeaudit.findings import Severity, Status, Verdict
+from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
 from ropeaudit.records import replace
 from ropeaudit.report import console, github, interface, json_v1, markdown
-from ropeaudit.report._terminal import View, ascii_only, detect, width_of, wrap
+from ropeaudit.report._kinds import KINDS, summary
+from ropeaudit.report._schedules import picture
+from ropeaudit.report._terminal import Ink, View, ascii_only, detect, width_of, wrap
+from ropeaudit.schedule.core import Context
 from ropeaudit.schedule.subject import Subject
 from ropeaudit.verdict import Report, SubjectReport
 from tests.report import canned
@@ -88,6 +92,16 @@ def test_json_is_the_same_twice_and_ascii() -> None:
     assert not any(ord(c) < 32 and c != "\n" for c in once)
 
 
+def test_blank_lines_stand_alone() -> None:
+    report = canned.report()
+    only_infos = replace(canned.failing(), findings=canned.failing().findings[-2:])
+    report = replace(report, subjects=(report.subjects[0], only_infos))
+    for view in (View(), View(verbose=True)):
+        page = console.render(report, view)
+        assert "\n\n\n" not in page
+        assert page.count("\n\n  2 infos") == (0 if view.verbose else 2)
+
+
 def test_color_changes_no_text() -> None:
     colored = console.render(canned.report(), View(color=True))
     assert "\x1b[" in colored
@@ -143,12 +157,12 @@ def test_github_order_count_and_escapes() -> None:
     assert github.escape("50% \r\n") == "50%25 %0D%0A"
     lines = github.render(canned.report()).splitlines()
     kinds = [re.match(r"::(\w+)", line)[1] for line in lines[:-1]]  # type: ignore[index]
-    assert kinds == ["error"] * 3 + ["warning"] * 3 + ["notice"] * 2
+    assert kinds == ["error"] * 3 + ["warning"] * 4
     assert "line=19" in lines[3]
     many = Report(packs=(canned.pack(),), subjects=(canned.failing(),) * 4)
     lines = github.render(many).splitlines()
     assert len(lines) == github.SHOWN + 2
-    assert lines[-2] == "::notice title=ropeaudit::24 findings in all, 10 of them annotated"
+    assert lines[-2] == "::notice title=ropeaudit::16 findings in all, 10 of them annotated"
 
 
 @given(HOSTILE)
@@ -214,6 +228,122 @@ def test_undecided_is_shown_whatever_its_severity() -> None:
     one = replace(report, findings=(info,))
     page = console.render(Report(packs=(canned.pack(),), subjects=(one,)))
     assert "unknown RA303" in page
+
+
+def test_infos_are_told_where_the_gate_fails_on_them() -> None:
+    failing = canned.failing()
+    infos = tuple(f for f in failing.findings if f.severity is Severity.INFO)
+    one = replace(failing, findings=infos)
+    gate = Report(packs=(canned.pack(),), subjects=(one,), fail_on=Severity.INFO)
+    usual = replace(gate, fail_on=Severity.ERROR)
+    for page in (console.render, github.render, markdown.render):
+        assert infos[0].message in page(gate)
+        assert infos[0].message not in page(usual)
+    assert "::notice" in github.render(gate)
+    assert github.render(usual) == "ropeaudit: fail, 1 target, 2 infos\n"
+
+
+def _undecided(rule: str, message: str) -> Finding:
+    some = canned.failing().findings[0]
+    return replace(some, rule=rule, status=Status.UNKNOWN, message=message)
+
+
+def test_one_reason_for_many_undecided_rules_is_told_once() -> None:
+    reason = "channel 6 holds NaN or infinity."
+    found = (
+        _undecided("RA101", f"Whether frequencies are equal cannot be decided: {reason}"),
+        _undecided("RA102", f"Whether they nearly coincide cannot be decided: {reason}"),
+        _undecided("RA203", "No base could be fitted."),
+        replace(canned.failing().findings[0], rule="RA105"),
+    )
+    report = Report(packs=(canned.pack(),), subjects=(replace(canned.failing(), findings=found),))
+    for page in (console.render(report), github.render(report), markdown.render(report)):
+        assert page.count(reason) == 1
+        assert page.index("RA105") < page.index("RA101, RA102".replace(", ", page_comma(page)))
+        assert "No base could be fitted." in page
+    assert console.render(report, View(verbose=True)).count(reason) == 2
+    assert "3 rules undecided" in console.render(report)
+
+
+def page_comma(page: str) -> str:
+    return "%2C " if page.startswith("::") else ", "
+
+
+def test_every_target_is_of_one_kind() -> None:
+    report = canned.report()
+    kinds = [part.partition(" ") for part in summary(report)]
+    words = {word: int(count) for count, _, word in kinds}
+    assert sum(words.get(k, 0) for k in KINDS) == len(report.subjects) == words["targets"]
+    assert words["nothing to audit"] == words["unreadable"] == 1
+    assert "::warning file=models/bert,title=nothing to audit::" in github.render(report)
+
+
+def test_a_rule_that_ran_somewhere_is_not_called_inapplicable() -> None:
+    failing = canned.failing()
+    skipped = (
+        Skipped("RA301", "text/stored: no length"),
+        Skipped("RA302", "text: no length"),
+        Skipped("RA302", "text/stored: no length"),
+        Skipped("RA305", "no scaling"),
+        Skipped("RA404", "text: no original length"),
+    )
+    one = replace(failing, skipped=skipped, findings=())
+    page = console.render(Report(packs=(canned.pack(),), subjects=(one,)))
+    assert "not applicable (-v says why): RA302, RA305\n" in page
+    page = console.render(Report(packs=(canned.pack(),), subjects=(one,)), View(verbose=True))
+    assert "RA301 not applicable: text/stored: no length" in page
+
+
+def test_what_has_no_place_on_the_axis_is_counted() -> None:
+    def drawn(*values: float) -> str:
+        table = replace(canned.plain_schedule(), inv_freq=values)
+        return console.render_schedules([Subject(target="x", format="raw", schedules=(table,))])
+
+    assert "nothing turns: 2 of 2 channels are 0" in drawn(0.0, 0.0)
+    assert "1 of 2 channels are 0, 1 are NaN or infinite" in drawn(0.0, math.nan)
+    assert "positions, 1 never turn, 2 NaN or infinite" in drawn(1.0, 0.1, 0.0, math.inf, math.nan)
+
+
+@given(
+    st.integers(40, 120),
+    st.lists(st.integers(7, 10**6), min_size=1, max_size=3, unique=True),
+    st.booleans(),
+)
+def test_a_legend_hangs_on_its_marks(width: int, lengths: list[int], unicode: bool) -> None:
+    trained, *rest = lengths
+    context = Context(
+        trained=trained,
+        declared=rest[0] if rest else trained,
+        window=rest[1] if len(rest) > 1 else None,
+    )
+    table = replace(canned.plain_schedule(), context=context)
+    view = View(width=width, unicode=unicode)
+    ink = Ink(view)
+    picture(ink, table)
+    row, *legend = ink.text().splitlines()
+    assert all(width_of(line) <= width for line in (row, *legend))
+    told = " ".join(" ".join(legend).split())
+    assert told.count(" of 64 channels turn ") == 1
+    for length in lengths:
+        assert re.search(rf"\b{length}\b", told)
+    bar, corners = ("│", "└┘│") if unicode else ("|", "/\\|")
+    for line in legend:
+        for column, sign in enumerate(line):
+            assert sign not in corners or row[column] == bar
+
+
+def test_promised_evidence_is_there() -> None:
+    found = canned.failing().findings[0]
+    for rule, keys in (
+        ("RA105", {"max_cluster", "clusters"}),
+        ("RA202", {"log_gaps"}),
+        ("RA301", {"under_rotated", "critical_dim"}),
+        ("RA402", {"expected", "found", "max_abs_dlog", "max_phase_drift"}),
+        ("OURS1", set()),
+    ):
+        told = json_v1.finding(replace(found, rule=rule, evidence={"found": 7}))["evidence"]
+        assert set(told) == keys | {"found"}
+        assert told["found"] == 7
 
 
 def test_an_empty_report_is_a_page() -> None:

@@ -84,3 +84,30 @@ def test_numbers_for_people() -> None:
     assert layers(range(0, 40, 2)) == "20 of 0–38"
     found = evidence({"clusters": [list(range(28, 64))], "none": None, "x": [1.5] * 9}, full=False)
     assert found == "clusters [[28–63]] · x [1.5, 1.5, 1.5, 1.5, 1.5, 1.5, … 9 in all]"
+
+
+def test_evidence_has_units_and_only_what_says_something() -> None:
+    found = {
+        "unseen": {"32768": 18, "65536": 20},
+        "phase_error": {"32768": 5.69921875},
+        "max_phase_drift": math.pi,
+        "log_gaps": {"min": 0.22314355, "max": 0.69314718},
+        "relations": [{"i": 0, "phase": 1e-5}] * 4,
+        "expected": 0.0021665706,
+        "max_ulp": 5435051.0,
+        "cast_back": False,
+        "assumed": True,
+        "max_cluster": 1,
+        "clusters": [],
+    }
+    assert evidence(found, full=False) == (
+        "unseen 18 at 32768, 20 at 65536 · phase_error 5.699 rad at 32768 · max_phase_drift π rad"
+        " · log_gaps min 0.2231, max 0.6931 · relations [{i 0, phase 1e-05 rad}, {i 0, phase 1e-05"
+        " rad}, {i 0, phase 1e-05 rad}, … 4 in all] · expected 0.002166571 · max_ulp 5435051 ·"
+        " assumed yes"
+    )
+    full = evidence(found, full=True)
+    for part in ("cast_back no", "max_cluster 1 · clusters []", "min 0.2231435", "rad at 32768"):
+        assert part in full
+    assert evidence({"max_phase_drift": 3.1414}, full=False) == "max_phase_drift 3.141 rad"
+    assert evidence({"max_phase_drift": math.inf}, full=False) == "max_phase_drift inf rad"
