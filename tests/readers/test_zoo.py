@@ -20,6 +20,9 @@ import pytest
 from ropeaudit.document import Document
 from ropeaudit.facts import Reading
 from ropeaudit.readers import transformers as reader
+from ropeaudit.readers.transformers._layers import types
+from ropeaudit.readers.transformers._node import Node
+from ropeaudit.schedule import model_types
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import ulp_distance
 
@@ -193,6 +196,28 @@ def test_every_rotary_module_of_transformers() -> None:
     holders = {name for name in every if name.endswith("Layer")}  # they own a rotary module
     assert every - compared - holders == set(NOT_BUILDABLE)
     assert len(compared) >= 223
+    assert wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_layer_types_are_filled_in_as_the_config_classes_do() -> None:
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    wrong = []
+    for name in model_types.names():
+        spec = model_types.lookup(name) or {}
+        if "rope" not in spec or name not in CONFIG_MAPPING:
+            continue
+        for layers in (1, 5, 12, 24):
+            data = {"model_type": name, "num_hidden_layers": layers}
+            try:
+                wanted = CONFIG_MAPPING[name](num_hidden_layers=layers).layer_types
+            except Exception:  # no layer types, or a count that the class does not allow
+                continue
+            node = Node(Document("config.json", data), data, "", name, "text", spec)
+            if wanted is not None and types(node) != [t for t in wanted if t != "mlp"]:
+                wrong.append(f"{name} with {layers} layers")
     assert wrong == []
 
 
