@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -138,29 +139,71 @@ def _each(
 ) -> Iterator[SubjectReport]:
     jobs = options.jobs or os.cpu_count() or 1
     paths = all(isinstance(t, str) and t != "-" for t in targets)
-    if jobs < 2 or len(targets) < POOL_FROM or not paths:
+    if jobs < 2 or len(targets) < POOL_FROM or not paths or _has_threads():
         rules = bind(packs)
         for target in targets:
             yield _one(target, options, rules)
         return
+    yield from _pooled(targets, jobs, (options, packs))
+
+
+def _has_threads() -> bool:
+    """Whether forking is unsafe: a lock that another thread holds stays locked in the child."""
+    threading = sys.modules.get("threading")
+    return "torch" in sys.modules or (threading is not None and threading.active_count() > 1)
+
+
+def _pooled(targets: Sequence[str], jobs: int, shared: _Shared) -> Iterator[SubjectReport]:
+    """The reports of ``targets`` in order, from worker processes.
+
+    When a worker is killed (out of memory, say), the rest goes to one fresh worker target by
+    target, so that only the target that killed it is lost.
+    """
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_all_start_methods, get_context
 
-    # Forking is safe here: no threads have been started, and it skips importing everything anew.
-    method = "fork" if "fork" in get_all_start_methods() else "spawn"
+    # Forking skips importing everything anew.
+    context = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
     chunk = max(1, min(64, len(targets) // (4 * jobs)))
-    with ProcessPoolExecutor(
-        jobs, mp_context=get_context(method), initializer=_start, initargs=(options, packs)
-    ) as pool:
-        yield from pool.map(_work, targets, chunksize=chunk)
+    rest = list(targets)
+    while rest:
+        done = 0
+        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=shared)
+        try:
+            with pool:
+                for report in pool.map(_work, rest, chunksize=chunk):
+                    done += 1
+                    yield report
+        except BrokenProcessPool:
+            if jobs == chunk == 1:
+                message = "the process that audited it was killed; audit it alone"
+                yield _failed(rest[done], message)
+                done += 1
+            jobs = chunk = 1
+        del rest[:done]
 
 
+_Shared = tuple[Options, tuple[Pack, ...]]
 _worker: tuple[Options, tuple[Bound, ...]] | None = None
 
 
 def _start(options: Options, packs: tuple[Pack, ...]) -> None:
     global _worker
     _worker = options, bind(packs)
+    from threading import Thread
+
+    Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """End this worker when its parent was killed: nobody else would, and pipes would stay open."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(target: str) -> SubjectReport:
@@ -187,9 +230,13 @@ def _one(target: str | Any, options: Options, rules: Sequence[Bound]) -> Subject
             f"internal error ({type(error).__name__}: {quoted(str(error))}); "
             "set ROPEAUDIT_DEBUG=1 to see where, and report it with the file"
         )
-        name = target if isinstance(target, str) else type(target).__name__
-        failed = Subject(target=name, format="unknown", error=Problem("internal", message))
-        return SubjectReport(subject=failed, verdict=Verdict.UNKNOWN)
+        return _failed(target, message)
+
+
+def _failed(target: str | Any, message: str) -> SubjectReport:
+    name = target if isinstance(target, str) else type(target).__name__
+    failed = Subject(target=name, format="unknown", error=Problem("internal", message))
+    return SubjectReport(subject=failed, verdict=Verdict.UNKNOWN)
 
 
 def rule_named(name: str, packs: Iterable[Pack]) -> Rule:

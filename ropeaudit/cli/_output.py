@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from ropeaudit.cli._targets import is_model_file
 from ropeaudit.config import Settings, load
 from ropeaudit.errors import UsageError, quoted
 from ropeaudit.report._terminal import View, detect
@@ -29,8 +30,11 @@ def chosen_format(settings: Settings) -> str:
     return "github" if in_actions and settings.origin("format") == "default" else settings.format
 
 
-def outputs(specs: Sequence[str] | None) -> list[tuple[str, Path]]:
-    """``FMT=PATH`` pairs; raises UsageError for an unknown format or a path given twice."""
+def outputs(specs: Sequence[str] | None, targets: Sequence[str] = ()) -> list[tuple[str, Path]]:
+    """``FMT=PATH`` pairs; raises UsageError for an unknown format or a path given twice.
+
+    A report never takes the place of a target, nor of a config or weights inside one.
+    """
     found: list[tuple[str, Path]] = []
     for spec in specs or ():
         name, sign, path = spec.partition("=")
@@ -41,10 +45,33 @@ def outputs(specs: Sequence[str] | None) -> list[tuple[str, Path]]:
         if target.is_dir() or not target.absolute().parent.is_dir():
             what = "is a folder" if target.is_dir() else "lies in a folder that does not exist"
             raise UsageError(f"--output {quoted(spec)} cannot be written: {quoted(path)} {what}")
-        if target.absolute() in (p.absolute() for _, p in found):
+        real = os.path.realpath(target)
+        if any(real == os.path.realpath(p) and not _is_device(p) for _, p in found):
             raise UsageError(f"--output names {quoted(path)} twice; give each report its own file")
+        if _is_input(real, targets):
+            raise UsageError(
+                f"--output {quoted(spec)} would overwrite what is audited; give another path"
+            )
         found.append((name, target))
     return found
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
+def _is_input(real: str, targets: Sequence[str]) -> bool:
+    """Whether ``real`` is a target, or a file that makes the folder around it a model."""
+    if not os.path.lexists(real):
+        return False
+    return is_model_file(Path(real).name) or real in map(_real, targets)
+
+
+def _real(target: str) -> str:
+    try:
+        return os.path.realpath(target)
+    except ValueError:  # a NUL character; reading the target will say so
+        return target
 
 
 def write(
@@ -60,8 +87,20 @@ def write(
     for file_format, path in files:
         write_file(path, render(file_format, View(verbose=verbose)))
     if not silent:
+        if sys.stdout is None:
+            raise UsageError("standard output is closed; use -o FMT=PATH with -q to write files")
         view = detect(sys.stdout, color=color, verbose=verbose, env=os.environ)
-        sys.stdout.write(render(name, view))
+        _print(render(name, view))
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot write to standard output: {error.strerror}") from None
 
 
 def write_file(path: Path, text: str) -> None:

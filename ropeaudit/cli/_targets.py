@@ -47,7 +47,10 @@ def expand(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_folder(name: str) -> bool:
-    return name != "-" and Path(name).is_dir()
+    try:
+        return name != "-" and Path(name).is_dir()
+    except (OSError, ValueError):  # no possible path; reading the target says why
+        return False
 
 
 def _inside(folder: str, left_out: list[str]) -> Iterator[str]:
@@ -77,7 +80,12 @@ def _listing(folder: Path) -> list[str]:
 
 
 def _is_model(files: Sequence[str]) -> bool:
-    return any(name in _CONFIGS or name.endswith(_WEIGHTS) for name in files)
+    return any(map(is_model_file, files))
+
+
+def is_model_file(name: str) -> bool:
+    """Whether a file of this name makes the folder around it a model."""
+    return name in _CONFIGS or name.endswith(_WEIGHTS)
 
 
 def say_left_out(left_out: Sequence[str]) -> None:

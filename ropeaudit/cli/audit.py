@@ -69,7 +69,7 @@ def command(
     if show_settings:
         typer.echo("\n".join(settings.lines()))
         return
-    files = _output.outputs(output)
+    files = _output.outputs(output, targets or ())
     names, left_out = expand(targets or ())
     say_left_out(left_out)
     report = _audit(names, settings, tuple(override or ()), quiet)

@@ -162,6 +162,8 @@ def _json(bracket: str, data: bytes, *, target: str, path: Path | None) -> Readi
 
 def _standard_input(data: bytes | None) -> Reading:
     if data is None:
+        if sys.stdin is None:
+            raise SourceError("standard input is closed; give a path, or pipe a config in")
         data = sys.stdin.buffer.read(MAX_TABLE_BYTES + 1)
     if len(data) > MAX_TABLE_BYTES:
         raise UnrecognisedFormat(
