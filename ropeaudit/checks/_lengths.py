@@ -97,6 +97,6 @@ def unknown(schedule: Schedule | None, reason: str, place: Location | None = Non
 
 def about(value: float) -> str:
     """A number for a sentence: thousands separated, at most four significant digits otherwise."""
-    if abs(value) >= 1000 and value == int(value) and abs(value) < 1e15:
+    if 1000 <= abs(value) < 1e15 and value == int(value):
         return f"{int(value):,}"
     return f"{value:.4g}"

@@ -13,10 +13,11 @@ two keys that differ are read differently by different engines.
 **Passes when.** Nothing was noticed.
 
 **Fails when.** Something was. Severity follows the harm: two values of which only one can be meant,
-layers rotated that should not be, a value out of range, and a ramp that runs backwards have the
-rule's severity; a dead key that would change the table, an unknown type, an inverted list, and
-equal llama3 bounds are warnings; spellings that mean the same, values that change nothing or agree
-with what is built, and dead keys that no table depends on are information.
+layers rotated that should not be, a value out of range, a misspelt base that is not the one used,
+and a ramp that runs backwards have the rule's severity; a dead key that would change the table, an
+unknown type, an inverted list, and equal llama3 bounds are warnings; spellings that mean the same,
+values that change nothing or agree with what is built, and dead keys that no table depends on are
+information.
 
 **Exactness.** The reader's evidence ``changes_table`` decides where it is given.
 
@@ -119,8 +120,14 @@ def _observed(case: Case, o: Observation) -> Outcome | None:
         message=o.message,
         evidence=dict(o.evidence),
         location=o.location,
-        fix=_FIXES.get(o.kind),
+        fix=_fix(o.kind, severity),
     )
+
+
+def _fix(kind: Oddity, severity: Severity | None) -> str | None:
+    if kind is Oddity.BETA_ORDER and severity is not None:
+        return "Nothing to do where a sharp step is meant; otherwise move the two bounds apart."
+    return _FIXES.get(kind)
 
 
 _FIXES = {
@@ -142,8 +149,8 @@ def _type_conflict(o: Observation) -> Severity | None:
     return Severity.INFO if same and names else None
 
 
-def _dead_key(case: Case, o: Observation) -> Severity:
-    """A dead key is as grave as what it would do, and that is at most a lost intention."""
+def _dead_key(case: Case, o: Observation) -> Severity | None:
+    """A dead key is as grave as what it would do: a lost intention, or with a slip a lost base."""
     if o.evidence.get("changes_table") is True:
         return Severity.WARNING
     pointer = o.location.pointer or o.location.key if o.location else None
@@ -155,6 +162,8 @@ def _dead_key(case: Case, o: Observation) -> Severity:
     if known and (idle or any(_agrees(meant, value, s) for s in case.subject.built())):
         return Severity.INFO
     misspelt = o.kind is Oddity.KEY_MISSPELT
+    if misspelt and meant in BASES and known:
+        return None
     return Severity.WARNING if misspelt or meant in MEANINGFUL else Severity.INFO
 
 
@@ -166,8 +175,8 @@ def _agrees(key: str, value: Any, schedule: Schedule) -> bool:
         return value == schedule.rope_theta
     if key == "rotary_dim":
         return value == schedule.rotary_dim
-    head = schedule.head_dim
-    return key in FRACTIONS and bool(head) and int(value * (head or 0)) == schedule.rotary_dim
+    head = schedule.head_dim or 0
+    return key in FRACTIONS and 0 < value <= 1 and int(value * head) == schedule.rotary_dim
 
 
 def _written(case: Case, o: Observation) -> Any:

@@ -50,11 +50,20 @@ class Inputs:
         return number
 
     def positive(self, key: str, default: float | None = None) -> float:
-        """As :meth:`number`, and above zero."""
+        """As :meth:`number`, above zero and neither 0 nor infinite in float32."""
         value = self.number(key, default)
         if value <= 0:
             raise InvalidValue(f"'{key}' is {quoted(value)}, expected a number above 0", where=key)
+        if not 0 < f32(value) < math.inf:
+            raise InvalidValue(f"'{key}' is {quoted(value)}, outside what float32 holds", where=key)
         return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false (1 and 0 too, null is false); raises InvalidValue for anything else."""
+        value = self.scaling.get(key, default)
+        if value is None or value in (0, 1):
+            return bool(value)
+        raise InvalidValue(f"'{key}' is {quoted(value)}, expected true or false", where=key)
 
     def factors(self, key: str) -> list[float]:
         """A list of positive numbers, rounded to float32, one for each channel."""

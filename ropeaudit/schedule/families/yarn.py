@@ -24,9 +24,8 @@ OPTIONAL = frozenset(
 def build(inputs: Inputs) -> Built:
     original = inputs.positive("original_max_position_embeddings")
     factor = _factor(inputs, original)
-    beta_fast = inputs.positive("beta_fast", 32) if inputs.scaling.get("beta_fast") else 32.0
-    beta_slow = inputs.positive("beta_slow", 1) if inputs.scaling.get("beta_slow") else 1.0
-    truncate = bool(inputs.scaling.get("truncate", True))
+    beta_fast, beta_slow = _turns(inputs, "beta_fast", 32.0), _turns(inputs, "beta_slow", 1.0)
+    truncate = inputs.flag("truncate", True)
     dim, base = inputs.rotary_dim, inputs.rope_theta
     turns = powers(base, dim)
     if dim % 2:
@@ -60,6 +59,11 @@ def _factor(inputs: Inputs, original: float) -> float:
     raise InvalidValue("the yarn scaling needs 'factor', which is missing", where="factor")
 
 
+def _turns(inputs: Inputs, key: str, default: float) -> float:
+    """A bound of the ramp; the engine takes 0 for absent (``get(key) or default``)."""
+    return inputs.positive(key, default) if inputs.number(key, default) else default
+
+
 def mscale(scale: float, weight: float = 1.0) -> float:
     """``0.1 * weight * ln(scale) + 1``, and 1 for scale <= 1."""
     return 1.0 if scale <= 1 else 0.1 * weight * math.log(scale) + 1.0
@@ -69,13 +73,16 @@ def attention_factor(inputs: Inputs, factor: float) -> float:
     """The factor on cos and sin (2309.00071 section 3.4; DeepSeek's ratio)."""
     if inputs.scaling.get("attention_factor") is not None:
         return inputs.number("attention_factor")
-    top, bottom = inputs.scaling.get("mscale"), inputs.scaling.get("mscale_all_dim")
-    if top and bottom:
-        denominator = mscale(factor, inputs.number("mscale_all_dim"))
-        if denominator == 0:
-            raise InvalidValue("mscale_all_dim makes the attention factor infinite")
-        return mscale(factor, inputs.number("mscale")) / denominator
-    return mscale(factor)
+    top, bottom = (inputs.number(key, 0.0) for key in ("mscale", "mscale_all_dim"))
+    if not (top and bottom):
+        return mscale(factor)
+    denominator = mscale(factor, bottom)
+    found = mscale(factor, top) / denominator if denominator else math.inf
+    if not math.isfinite(found):
+        raise InvalidValue(
+            "mscale and mscale_all_dim make the attention factor infinite", where="mscale_all_dim"
+        )
+    return found
 
 
 def ramp_ends(
