@@ -227,7 +227,7 @@ def ra103() -> dict[str, Tree | bytes]:
 
 EXPECT_103 = {
     "full-turn.json": {"severity": "warning", "contains": "channels 0 and 2"},
-    "mirrored.json": {"severity": "warning", "contains": "1 full turns"},
+    "mirrored.json": {"severity": "warning", "contains": "is 1 full turn."},
     "half-turn.json": {"severity": "warning", "contains": "1 times pi"},
     "close-over-64.json": {"context": [64]},
     "close-over-65536.json": {"context": [65536]},

@@ -203,10 +203,16 @@ def counted(found: Sequence[int], noun: str = "channel") -> str:
     return f"{noun}{'' if len(found) == 1 else 's'} {channels(found)}"
 
 
+def and_more(count: int, noun: str) -> str:
+    """``, and 2 more such sets`` for what a sentence does not list; nothing where it lists all."""
+    return f", and {count} more {noun}{'' if count == 1 else 's'}" if count else ""
+
+
 def place(schedule: Schedule, *fields: str) -> Location | None:
-    """Where to look: the named facts first, then the tensor, then anything with a place."""
+    """Where to look: the named facts first, then the tensor, the law, the base, then any place."""
     facts = schedule.provenance
-    for name in (*fields, "inv_freq"):
+    law = () if schedule.rope_type == "default" else ("rope_type", "type")
+    for name in (*fields, "inv_freq", *law, "rope_theta"):
         for fact in facts:
             if fact.field == name and fact.location is not None:
                 return fact.location

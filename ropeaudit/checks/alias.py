@@ -37,6 +37,7 @@ from ropeaudit.checks._spectrum import (
     NO_TABLE,
     VECTORS,
     Spectrum,
+    and_more,
     counted,
     passed,
     place,
@@ -199,14 +200,14 @@ def _describe(spectrum: Spectrum, relation: _Relation) -> str:
     joint = "+" if relation.sign < 0 else "-"
     return (
         f"channels {relation.i} and {relation.j}: {value:.6g} {joint} {other:.6g} is "
-        f"{relation.m} full turns"
+        f"{relation.m} full turn{'' if abs(relation.m) == 1 else 's'}"
     )
 
 
 def _folded(spectrum: Spectrum, found: _Found, length: int) -> Outcome:
     members, first = found[0][0], found[0][1][0]
     count = sum(len(f[1]) for f in found)
-    more = f", and {count - 1} more such relations" if count > 1 else ""
+    more = and_more(count - 1, "such relation")
     return Outcome(
         status=Status.FAIL,
         schedule=spectrum.schedule.name,

@@ -109,8 +109,8 @@ def _uneven(held: Schedule, candidates: list[Schedule], others: list[Schedule]) 
     expected = " or ".join(map(str, counts)) or "none"
     return unknown(
         held,
-        f"the stored table has {len(held.inv_freq)} channels and the config builds {expected}, so "
-        "they cannot be compared channel by channel",
+        f"The stored table has {len(held.inv_freq)} channels and the config builds {expected}, so "
+        "they cannot be compared channel by channel.",
         place(held, "inv_freq"),
     )
 
@@ -146,12 +146,24 @@ def _law(held: Schedule, found: Difference, case: Case) -> tuple[str, bool]:
     plain = fit(held)
     if plain is not None:
         return _fitted(plain, built), True
-    if not all(0 < v < 1e4 for v in held.inv_freq):
+    lost = [k for k, v in enumerate(held.inv_freq) if not 0 < v < 1e4]
+    if lost and _agree_but(lost, built, held):
+        what = "that are no frequencies" if any(held.inv_freq[k] for k in lost) else "of 0"
+        return f"it has {len(lost)} values {what}, the others agree", True
+    if lost:
         return "it looks like memory that was never initialised", True
     ratios = {round(b / a, 5) for a, b in zip(built.inv_freq, held.inv_freq, strict=True) if a}
     if len(ratios) == 1:
         return f"every frequency is {next(iter(ratios)):g} times the config's", False
     return "no known law gives it", False
+
+
+def _agree_but(lost: list[int], built: Schedule, held: Schedule) -> bool:
+    """Whether the channels that are left are the config's."""
+    gone = set(lost)
+    left = [k for k in range(len(held.inv_freq)) if k not in gone]
+    pairs = [(built.inv_freq[k], held.inv_freq[k]) for k in left]
+    return bool(pairs) and all(same((a,), (b,)) for a, b in pairs)
 
 
 def _fitted(plain: Fit, built: Schedule) -> str:
@@ -173,6 +185,11 @@ def _fitted(plain: Fit, built: Schedule) -> str:
     return f"it fits base {plain.base:.7g}{divided}{rounded}{means}"
 
 
+def _drift(phase: float) -> str:
+    """Half a turn is where the drift is cut off: beyond it the phase says nothing."""
+    return "half a turn or more" if phase >= math.pi else f"up to {phase:.4g} rad"
+
+
 def _finding(held: Schedule, found: Difference, law: tuple[str, bool], params: Params) -> Outcome:
     said, lost = law
     severity: Severity | None = None
@@ -185,9 +202,10 @@ def _finding(held: Schedule, found: Difference, law: tuple[str, bool], params: P
         status=Status.FAIL,
         severity=severity,
         schedule=held.name,
-        message=f"The stored table differs from {found.built.name} of the config from channel {k} "
-        f"of {channels} on ({held.inv_freq[k]:.7g} against {found.built.inv_freq[k]:.7g}), by up "
-        f"to {found.max_phase_drift:.4g} rad at {about(found.length)} positions; {said}.",
+        message=f"The stored table is not the one that the config means ({found.built.name}): from "
+        f"channel {k} of {channels} on it differs ({held.inv_freq[k]:.7g} against "
+        f"{found.built.inv_freq[k]:.7g}), by "
+        f"{_drift(found.max_phase_drift)} at {about(found.length)} positions; {said}.",
         evidence={
             "expected": found.built.inv_freq[k],
             "found": held.inv_freq[k],

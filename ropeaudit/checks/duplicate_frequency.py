@@ -38,6 +38,7 @@ from ropeaudit.checks._spectrum import (
     NO_TABLE,
     VECTORS,
     Spectrum,
+    and_more,
     channels,
     copies,
     counted,
@@ -87,7 +88,7 @@ def _judge(spectrum: Spectrum, params: Params) -> Outcome:
 def _equal(spectrum: Spectrum, found: list[list[int]]) -> Outcome:
     largest = found[0]
     value = spectrum.values[largest[0]]
-    more = f", and {len(found) - 1} more such sets" if len(found) > 1 else ""
+    more = and_more(len(found) - 1, "such set")
     return Outcome(
         status=Status.FAIL,
         schedule=spectrum.schedule.name,

@@ -111,7 +111,11 @@ def _values(spectrum: Spectrum, params: Params) -> Iterator[_Fault]:
 
     def fault(key: str, found: list[int], what: str, severity: Severity) -> _Fault:
         return _Fault(
-            key, found, f"{len(found)} of {total} values {what} ({counted(found)})", severity
+            key,
+            found,
+            f"{len(found)} of {total} values {'is' if len(found) == 1 else 'are'} {what} "
+            f"({counted(found)})",
+            severity,
         )
 
     if not spectrum.finite:
@@ -157,6 +161,6 @@ def _unfilled(spectrum: Spectrum) -> Iterator[_Fault]:
     fast = [k for k, v in enumerate(values) if math.pi < v <= 1e4]
     if fast and spectrum.lawless and spectrum.schedule.is_text:
         yield _Fault(
-            "above_pi", fast, f"{counted(fast)} above pi radians a position, where text "
-            "models have at most 1", Severity.WARNING,
+            "above_pi", fast, f"{counted(fast)} turn{'s' * (len(fast) == 1)} by more than pi "
+            "radians a position, where text models turn by at most 1", Severity.WARNING,
         )  # fmt: skip

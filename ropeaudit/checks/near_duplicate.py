@@ -42,6 +42,7 @@ from ropeaudit.checks._spectrum import (
     NO_TABLE,
     VECTORS,
     Spectrum,
+    and_more,
     counted,
     passed,
     place,
@@ -175,7 +176,7 @@ def _learned(
 def _close(spectrum: Spectrum, found: _Found) -> Outcome:
     found.clusters.sort(key=lambda c: (-len(c), c))
     largest = found.clusters[0]
-    more = f", and {len(found.clusters) - 1} more such sets" if len(found.clusters) > 1 else ""
+    more = and_more(len(found.clusters) - 1, "such set")
     against = f"; the mean log gap is {found.mean:.3g}" if found.mean else ""
     return Outcome(
         status=Status.FAIL,

@@ -165,3 +165,25 @@ def test_skips() -> None:
     assert one(built).status is Status.SKIP
     assert one(stored(built)).status is Status.SKIP
     assert one(built, replace(stored(built), rope_type="learned")).status is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.0, "it has 8 values of 0, the others agree"), (math.nan, "8 values that are no freq")],
+)
+def test_a_part_that_is_lost_is_no_uninitialised_memory(value: float, said: str) -> None:
+    built = plain()
+    values = [*built.inv_freq[:-8], *[value] * 8]
+    (found,) = outcomes(check, built, stored(built, values))
+    assert said in found.message
+    assert found.severity is None
+
+
+def test_a_drift_that_is_cut_off_is_said_so() -> None:
+    built = plain()
+    (found,) = outcomes(check, built, stored(built, [v / 2 for v in built.inv_freq]))
+    assert "the config means (text): from channel 0 of 64 on it differs" in found.message
+    assert "by half a turn or more at" in found.message
+    assert found.evidence["max_phase_drift"] == math.pi
+    (small,) = outcomes(check, built, stored(built, [v * (1 + 3e-5) for v in built.inv_freq]))
+    assert "by up to 0." in small.message

@@ -42,6 +42,9 @@ def config(data: dict[str, Any]) -> Reading:
         (noticed(Oddity.KEY_IGNORED, "/rope_scaling/finetuned"), Severity.INFO),
         (noticed(Oddity.KEY_IGNORED, "/other", changes_table=True), Severity.WARNING),
         (noticed(Oddity.KEY_MISSPELT, "/rope_thta", meant="rope_theta"), Severity.WARNING),
+        (noticed(Oddity.KEY_MISSPELT, "/rope_thta", meant="rope_theta", value=7e6), None),
+        (noticed(Oddity.KEY_MISSPELT, "/rope_thta", meant="rope_theta", value=1e4), Severity.INFO),
+        (noticed(Oddity.KEY_MISSPELT, "/facotr", meant="factor", value=2.0), Severity.WARNING),
         (noticed(Oddity.OUT_OF_RANGE, key="rope.scaling.yarn_ext_factor", value=64.0), None),
         (noticed(Oddity.TYPE_MISSING), Severity.WARNING),
         (noticed(Oddity.TYPE_UNKNOWN), Severity.WARNING),
@@ -131,3 +134,10 @@ def test_unread_list_without_an_exception_is_information() -> None:
 
 def test_skips_without_any_keys() -> None:
     assert judged(reading=Reading(target="t", format="raw")).status is Status.SKIP
+
+
+def test_equal_bounds_are_not_to_be_swapped() -> None:
+    equal = judged(noticed(Oddity.BETA_ORDER, low=1.0, high=1.0, rope_type="llama3"))
+    assert "swap" not in (equal.fix or "").lower()
+    reversed_ = judged(noticed(Oddity.BETA_ORDER, low=32.0, high=1.0, rope_type="yarn"))
+    assert reversed_.fix == "Swap the two bounds."
