@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, cast
 
 Spec = Mapping[str, Any]
@@ -26,19 +26,35 @@ Spec = Mapping[str, Any]
 
 
 @cache
-def _data() -> dict[str, Any]:
-    text = files("ropeaudit.schedule").joinpath("model_types.json").read_bytes()
-    return cast("dict[str, Any]", json.loads(text))
+def _text() -> str:
+    return Path(__file__).with_name("model_types.json").read_text(encoding="utf-8")
 
 
+@lru_cache(maxsize=512)
 def lookup(model_type: str) -> Spec | None:
-    """The entry of ``model_type``; None if it is unknown or has no rotary encoding."""
-    return cast("Spec | None", _data()["types"].get(model_type))
+    """The entry of ``model_type``; None if it is unknown or has no rotary encoding.
+
+    The file holds one entry a line, so a single config costs the parsing of one line and not of
+    the whole file.
+    """
+    key = f"\n{json.dumps(model_type)}:"
+    at = _text().find(key)
+    if at < 0:
+        return None
+    line = _text()[at + len(key) : _text().index("\n", at + 1)]
+    return cast("Spec", json.loads(line.removesuffix(",")))
+
+
+@cache
+def _head() -> dict[str, Any]:
+    """The first line: everything but the entries."""
+    first = _text().split("\n", 1)[0]
+    return cast("dict[str, Any]", json.loads(first + "}}"))
 
 
 @cache
 def _silent() -> frozenset[str]:
-    return frozenset(_data()["no_rotary"])
+    return frozenset(_head()["no_rotary"])
 
 
 def is_known_without_rotary(model_type: str) -> bool:
@@ -48,9 +64,9 @@ def is_known_without_rotary(model_type: str) -> bool:
 
 def source() -> str:
     """The program and version that the data was taken from."""
-    return cast("str", _data()["source"])
+    return cast("str", _head()["source"])
 
 
 def names() -> tuple[str, ...]:
     """Every model type with an entry, sorted."""
-    return tuple(sorted(_data()["types"]))
+    return tuple(sorted(json.loads(_text())["types"]))

@@ -218,3 +218,30 @@ def test_the_oracle_refuses_what_the_reader_refuses() -> None:
     reading = Reading(target="t", format="hf-config", document=Document("config.json", data))
     with pytest.raises(InvalidValue, match="one schedule for all layers"):
         reader.read(reading, ())
+
+
+@pytest.mark.parametrize("model_type", ["deepseek_v3", "deepseek_v2", "longcat_flash", "minicpm3"])
+def test_the_softmax_factor_is_the_one_of_the_attention_module(model_type: str) -> None:
+    rope = {"rope_type": "yarn", "factor": 40, "original_max_position_embeddings": 4096}
+    data = {
+        "model_type": model_type,
+        "rope_scaling": {**rope, "mscale": 1.0, "mscale_all_dim": 0.707},
+        "hidden_size": 128,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "num_hidden_layers": 1,
+    }
+    config_class = CONFIG_MAPPING[model_type]
+    module = importlib.import_module(config_class.__module__.replace("configuration_", "modeling_"))
+    attention = next(
+        c
+        for n, c in vars(module).items()
+        if n.endswith(("Attention", "MLA")) and inspect.isclass(c)
+    )
+    config = config_class(**{k: v for k, v in data.items() if k != "model_type"})
+    plain = (config.qk_nope_head_dim + config.qk_rope_head_dim) ** -0.5
+    reading = Reading(target="t", format="hf-config", document=Document("config.json", data))
+    (schedule,) = reader.read(reading, ()).schedules
+    built = attention(config, layer_idx=0).scaling
+    assert schedule.softmax_scale == pytest.approx(built / plain, rel=1e-9)
+    assert schedule.softmax_scale > 1.5
