@@ -42,9 +42,9 @@ def outputs(specs: Sequence[str] | None, targets: Sequence[str] = ()) -> list[tu
             raise UsageError(f"--output {quoted(spec)} is not FMT=PATH, such as json=report.json")
         load_format(name)
         target = Path(path)
-        if target.is_dir() or not target.absolute().parent.is_dir():
-            what = "is a folder" if target.is_dir() else "lies in a folder that does not exist"
-            raise UsageError(f"--output {quoted(spec)} cannot be written: {quoted(path)} {what}")
+        why = _why_not(target)
+        if why is not None:
+            raise UsageError(f"--output {quoted(spec)} cannot be written: {quoted(path)} {why}")
         real = os.path.realpath(target)
         if any(real == os.path.realpath(p) and not _is_device(p) for _, p in found):
             raise UsageError(f"--output names {quoted(path)} twice; give each report its own file")
@@ -54,6 +54,17 @@ def outputs(specs: Sequence[str] | None, targets: Sequence[str] = ()) -> list[tu
             )
         found.append((name, target))
     return found
+
+
+def _why_not(path: Path) -> str | None:
+    """Why no report can be written to ``path``; None as far as can be told beforehand."""
+    try:
+        if path.is_dir():
+            return "is a folder"
+        return None if path.absolute().parent.is_dir() else "lies in a folder that does not exist"
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        return f"cannot be reached ({reason or error})"
 
 
 def _is_device(path: Path) -> bool:

@@ -54,7 +54,13 @@ def _is_folder(name: str) -> bool:
 
 
 def _inside(folder: str, left_out: list[str]) -> Iterator[str]:
-    for place, folders, files in os.walk(folder):  # does not follow links, so no loops
+    unreadable: list[str] = []
+    seen: set[tuple[int, int]] = set()
+    walk = os.walk(folder, onerror=lambda e: unreadable.append(str(e.filename)), followlinks=True)
+    for place, folders, files in walk:
+        if _was_seen(place, seen):  # links may lead in a circle
+            folders.clear()
+            continue
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         if _is_model(files):
             folders.clear()
@@ -70,6 +76,20 @@ def _inside(folder: str, left_out: list[str]) -> Iterator[str]:
             left_out += loose  # an index or a registry of the models, not one more
         else:
             yield from loose
+    # What cannot be listed is a target, so that reading it says so: it may hold models.
+    yield from (name for name in unreadable if name != folder)
+
+
+def _was_seen(folder: str, seen: set[tuple[int, int]]) -> bool:
+    try:
+        status = os.stat(folder)  # noqa: PTH116 (a str costs less than a Path)
+    except OSError:
+        return False
+    place = status.st_dev, status.st_ino
+    if place in seen:
+        return True
+    seen.add(place)
+    return False
 
 
 def _listing(folder: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,32 @@ def test_hub_cache_layout(tmp_path: Path) -> None:
 
 def test_an_empty_folder_and_a_missing_path_stay(tmp_path: Path) -> None:
     assert expand([str(tmp_path), "nowhere", "-"]) == [str(tmp_path), "nowhere", "-"]
+
+
+def test_linked_folders_are_looked_into_once(tmp_path: Path) -> None:
+    _tree(tmp_path / "elsewhere", "model/config.json")
+    root = tmp_path / "models"
+    _tree(root, "own/config.json")
+    (root / "linked").symlink_to(tmp_path / "elsewhere")
+    (root / "twice").symlink_to(tmp_path / "elsewhere" / "model")
+    (root / "up").symlink_to(root)
+    assert _names(root, expand([str(root)])) == ["linked/model", "own"]
+
+
+def test_a_folder_that_cannot_be_listed_is_a_target(tmp_path: Path) -> None:
+    """It may hold models, so it is not silently clean. Too deep a path fails even for root."""
+    _tree(tmp_path, "model/config.json")
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=here)  # noqa: PTH102 (Path knows no dir_fd)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    found = expand([str(tmp_path)])
+    assert found[0] == str(tmp_path / "model")
+    assert len(found) == 2
+    assert len(found[1]) > 4000
 
 
 def test_a_loop_of_links_ends(tmp_path: Path) -> None:
