@@ -43,22 +43,25 @@ def nested(node: Node, outer: Mapping[str, Json], pointer: str | None) -> Ropes:
         rope.outer = outer
         finish(node, rope, nested=True)
         ropes.append(rope)
-    _late_partial(node, ropes)
+    _late_defaults(node, ropes)
     stray = tuple(k for k, v in outer.items() if not isinstance(v, dict) and v is not None)
     return Ropes(ropes, stray if pointer else (), pointer, silent)
 
 
-def _late_partial(node: Node, ropes: list[Rope]) -> None:
-    """A top-level fraction reaches nested dicts only when the first scaled table is built, and
-    then all that are built after it: scaled laws standardise the config once more."""
-    partial, pointer = node.find("partial_rotary_factor")
-    if partial is None or pointer is None or "law" in node.rope:
+def _late_defaults(node: Node, ropes: list[Rope]) -> None:
+    """Top-level values reach nested dicts only when the first scaled table is built, and then all
+    that are built after it: scaled laws standardise the config once more."""
+    if "law" in node.rope:
         return
-    scaled = False
-    for rope in ropes:
-        scaled = scaled or rope.type != "default"
-        if scaled:
-            rope.set_default("partial_rotary_factor", partial, pointer)
+    for key in ("partial_rotary_factor", "rope_theta"):
+        value, pointer = node.find(key)
+        if value is None or pointer is None:
+            continue
+        scaled = False
+        for rope in ropes:
+            scaled = scaled or rope.type != "default"
+            if scaled:
+                rope.set_default(key, value, pointer)
 
 
 def _labels(rule: Mapping[str, Any], outer: Mapping[str, Json]) -> list[str]:
