@@ -77,7 +77,7 @@ def test_a_folder_that_cannot_be_listed_is_a_target(tmp_path: Path) -> None:
     _tree(tmp_path, "model/config.json")
     here = os.open(tmp_path, os.O_RDONLY)
     for _ in range(20):
-        os.mkdir("d" * 250, dir_fd=here)  # noqa: PTH102 (Path knows no dir_fd)
+        os.mkdir("d" * 250, dir_fd=here)
         inner = os.open("d" * 250, os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = inner
