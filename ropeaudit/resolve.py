@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ropeaudit.errors import SourceError
-from ropeaudit.facts import Note, Oddity, Reading
+from ropeaudit.errors import SourceError, quoted, suggestion
+from ropeaudit.facts import Note, Oddity, Origin, Reading
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Problem, Subject
@@ -29,8 +29,9 @@ def resolve(
     name = target if isinstance(target, str) else type(target).__name__
     try:
         reading = _open(target, offline=offline)
-        reading, lengths = _overridden(reading, overrides)
-        return build(reading, (*contexts, *lengths))
+        changed, lengths = _overridden(reading, overrides)
+        subject = build(changed, (*contexts, *lengths))
+        return _with_idle_overrides(subject, reading, overrides) if overrides else subject
     except SourceError as error:
         return Subject(
             target=name, format="unknown", error=Problem(error.kind, str(error), error.where)
@@ -108,3 +109,47 @@ def _overridden(reading: Reading, overrides: Sequence[str]) -> tuple[Reading, tu
     from ropeaudit.sources.overrides import apply
 
     return apply(reading, overrides)
+
+
+def _with_idle_overrides(subject: Subject, before: Reading, overrides: Sequence[str]) -> Subject:
+    """``subject`` with a note for each override that changes nothing: the engine ignores it too."""
+    from ropeaudit.sources.overrides import READ_BY_CHECKS
+
+    after = subject.reading.document if subject.reading else None
+    if before.document is None or after is None:
+        return subject
+    read = {
+        f.location.pointer
+        for s in subject.schedules
+        for f in s.provenance
+        if f.origin is Origin.OVERRIDE and f.location and f.location.pointer
+    }
+    notes = []
+    for text in overrides:
+        set_ = _overridden(before, [text])[0].document
+        places = set_.overridden if set_ else frozenset()
+        names = {p.rsplit("/", 1)[-1] for p in places}
+        if not places or places & read or names & READ_BY_CHECKS:
+            continue
+        rest = [other for other in overrides if other != text]
+        without = build(_overridden(before, rest)[0], subject.lengths)
+        if _numbers(without) == _numbers(subject):
+            said = f"the override {quoted(text)} changes no schedule of this model"
+            notes.append(
+                Note(
+                    "override_without_effect", f"{said}{_meant(names - set(before.document.data))}"
+                )
+            )
+    return replace(subject, notes=(*subject.notes, *notes)) if notes else subject
+
+
+def _numbers(subject: Subject) -> tuple[str | None, list[Schedule]]:
+    """All that is judged of the model and its schedules, without where it came from."""
+    return subject.model_type, [replace(s, provenance=()) for s in subject.schedules]
+
+
+def _meant(names: Iterable[str]) -> str:
+    from ropeaudit.sources.overrides import LENGTH, POSITION_KEYS
+
+    known = {*POSITION_KEYS, LENGTH}
+    return next((suggestion(n, sorted(known)) for n in sorted(names) if n not in known), "")

@@ -10,6 +10,7 @@ from ropeaudit.findings import Finding, Severity, Status
 from ropeaudit.report._numbers import plural
 
 if TYPE_CHECKING:
+    from ropeaudit.schedule.subject import Subject
     from ropeaudit.verdict import Report, SubjectReport
 
 KINDS = ("unreadable", "fail", "unknown", "nothing to audit", "warn", "pass")
@@ -68,3 +69,8 @@ def told_once(group: Sequence[Finding]) -> tuple[str, str]:
     """The rules of such a group, and its one sentence."""
     rules = ", ".join(dict.fromkeys(f.rule for f in group))
     return rules, f"Cannot be decided: {group[0].message.partition(_CANNOT)[2]}"
+
+
+def idle_overrides(subject: Subject) -> list[str]:
+    """What was asked for on the command line and did nothing: no page may leave that out."""
+    return [n.message for n in subject.notes if n.kind.startswith("override_")]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ropeaudit.errors import quoted
 from ropeaudit.findings import Finding, Severity, Status
-from ropeaudit.report._kinds import kind, told_once, undecidable
+from ropeaudit.report._kinds import idle_overrides, kind, told_once, undecidable
 from ropeaudit.report._numbers import plural
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ def render(report: Report) -> str:
         elif kind(subject) == "nothing to audit":
             why = " ".join(n.message for n in subject.subject.notes) or "no rotary schedule"
             found.append((2, _command("warning", "nothing to audit", quoted(why, 1000), target)))
+        found += [
+            (2, _command("warning", "override", quoted(said, 1000), target))
+            for said in idle_overrides(subject.subject)
+        ]
         alone, together = undecidable(
             [f for f in subject.findings if f.severity >= least or f.status is Status.UNKNOWN]
         )

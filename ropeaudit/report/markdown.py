@@ -8,7 +8,7 @@ from ropeaudit._version import __version__
 from ropeaudit.errors import quoted
 from ropeaudit.findings import Finding, Severity, Status
 from ropeaudit.report import _numbers as show
-from ropeaudit.report._kinds import kind, rank, summary, told_once, undecidable
+from ropeaudit.report._kinds import idle_overrides, kind, rank, summary, told_once, undecidable
 
 if TYPE_CHECKING:
     from ropeaudit.verdict import Report, SubjectReport
@@ -52,17 +52,19 @@ def _row(report: SubjectReport) -> str:
 def _details(report: SubjectReport, least: Severity) -> list[str]:
     subject = report.subject
     shown = [f for f in report.findings if f.severity >= least or f.status is Status.UNKNOWN]
-    if not shown and subject.error is None and subject.schedules:
+    idle = idle_overrides(subject)
+    if not (shown or idle) and subject.error is None and subject.schedules:
         return []
     lines = [f"### {code(subject.target)}", ""]
     if subject.error is not None:
         lines += [text(subject.error.message), ""]
     elif not subject.schedules:
         lines += [*(text(n.message) for n in subject.notes), ""]
+    lines += [f"- **note**: {text(said)}" for said in idle if subject.schedules]
     alone, together = undecidable(sorted(shown, key=rank))
     lines += [_item(f) for f in alone]
     lines += map(_one_for_all, together)
-    return [*lines, ""] if shown else lines
+    return [*lines, ""] if shown or idle else lines
 
 
 def _item(finding: Finding) -> str:

@@ -33,6 +33,8 @@ TEXT_CONFIGS = (
     ("decoder",),
 )
 """Where multimodal configs keep their text model, in the order in which they are tried."""
+READ_BY_CHECKS = frozenset({"position_dtype", "rope_dtype"})
+"""What no config has: the format of positions and angles at run time, which one check judges."""
 MAX_LENGTH = 1 << 40
 _CONTAINER_STARTS = ("{", "[", '"')
 _PYTHON = {"True": True, "False": False, "None": None}
