@@ -44,7 +44,7 @@ class Case:
 
 
 class Check(Protocol):
-    """A module of this package. ``Params`` is a frozen dataclass with a default for each field."""
+    """A module of this package. ``Params`` is a record with a default for each field."""
 
     SLUG: str
     NEEDS: str
