@@ -24,24 +24,25 @@ def audit(
     *targets: Any,
     rules: str | Iterable[str] = "core",
     fail_on: str | Severity = "error",
-    contexts: Iterable[int] = (),
-    overrides: Iterable[str] = (),
+    contexts: int | Iterable[int] = (),
+    overrides: str | Iterable[str] = (),
     allow_unknown: bool = False,
     offline: bool = False,
 ) -> Report:
     """Audit paths, ``hf:org/name[@revision]`` ids and live ``torch.nn.Module`` objects.
 
-    ``rules``: names or paths of packs; ``contexts``: lengths in positions to judge at besides the
-    trained and the declared one; ``overrides``: ``KEY=VALUE`` or JSON texts, as an engine would be
-    given. A target that cannot be read is a subject with ``error`` set, and the others are audited
-    all the same. Raises UsageError for wrong arguments and PackError for a wrong pack.
+    ``rules``: names or paths of packs; ``contexts``: a length, or lengths, in positions to judge at
+    besides the trained and the declared one; ``overrides``: ``KEY=VALUE`` or JSON texts (or one of
+    them), as an engine would be given. A target that cannot be read is a subject with ``error``
+    set, and the others are audited all the same. Raises UsageError for wrong arguments and
+    PackError for a wrong pack.
     """
     options = Options(
         packs=_names(rules),
         fail_on=_severity(fail_on),
         allow_unknown=allow_unknown,
         contexts=_lengths(contexts),
-        overrides=tuple(overrides),
+        overrides=_texts(overrides),
         offline=offline,
     )
     return audit_targets([_target(t) for t in targets], options)
@@ -50,8 +51,8 @@ def audit(
 def read(
     target: Any,
     *,
-    contexts: Iterable[int] = (),
-    overrides: Iterable[str] = (),
+    contexts: int | Iterable[int] = (),
+    overrides: str | Iterable[str] = (),
     offline: bool = False,
 ) -> Subject:
     """The schedules of one target, as ``audit`` would judge them; arguments as there.
@@ -59,7 +60,7 @@ def read(
     ``error`` is set where the target cannot be read. Raises UsageError for wrong arguments.
     """
     return resolve(
-        _target(target), contexts=_lengths(contexts), overrides=tuple(overrides), offline=offline
+        _target(target), contexts=_lengths(contexts), overrides=_texts(overrides), offline=offline
     )
 
 
@@ -68,7 +69,7 @@ def assert_safe(
     *,
     rules: str | Iterable[str] = "core",
     fail_on: str | Severity = "error",
-    contexts: Iterable[int] = (),
+    contexts: int | Iterable[int] = (),
     allow_unknown: bool = False,
 ) -> SubjectReport:
     """Refuse a model (or path) whose schedule is wrong; meant for the start of training or serving.
@@ -102,12 +103,16 @@ def _names(rules: str | Iterable[str]) -> tuple[str, ...]:
     return (rules,) if isinstance(rules, str) else tuple(rules)
 
 
-def _lengths(contexts: Iterable[int]) -> tuple[int, ...]:
-    found = tuple(contexts)
+def _lengths(contexts: int | Iterable[int]) -> tuple[int, ...]:
+    found = (contexts,) if isinstance(contexts, int) else tuple(contexts)
     wrong = [n for n in found if isinstance(n, bool) or not isinstance(n, int) or n < 1]
     if wrong:
         raise UsageError(f"contexts are lengths of at least 1 position, not {quoted(wrong[0])}")
     return found
+
+
+def _texts(overrides: str | Iterable[str]) -> tuple[str, ...]:
+    return (overrides,) if isinstance(overrides, str) else tuple(overrides)
 
 
 def _severity(level: str | Severity) -> Severity:

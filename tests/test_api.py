@@ -375,3 +375,11 @@ def test_message_is_short_and_printable() -> None:
     assert len(message.splitlines()) <= 10
     assert all(line.isprintable() for line in message.splitlines())
     assert "more; ropeaudit.audit() reports all" in message
+
+
+def test_one_length_and_one_override_need_no_list() -> None:
+    one = ropeaudit.read(llama(), contexts=8192, overrides="rope_parameters.rope_theta=1e6")
+    many = ropeaudit.read(llama(), contexts=[8192], overrides=["rope_parameters.rope_theta=1e6"])
+    assert one.lengths == many.lengths == (8192,)
+    assert one.schedules == many.schedules
+    assert one.schedules[0].rope_theta == 1e6

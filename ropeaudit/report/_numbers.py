@@ -64,7 +64,7 @@ def place(location: Location) -> str:
 
 _EXACT = frozenset({"base", "expected", "factor", "first", "found", "rope_theta", "values"})
 """Evidence that is compared with a file; of the rest a page needs four digits."""
-_RADIANS = frozenset({"max_excess_rad", "max_phase_drift", "phase", "phase_error"})
+_RADIANS = frozenset({"max_phase_drift", "phase", "phase_error"})
 
 
 def evidence(found: Mapping[str, Any], *, full: bool) -> str:

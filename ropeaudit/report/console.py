@@ -122,16 +122,16 @@ def _schedules(ink: Ink, subject: Subject, *, pictures: bool) -> None:
     table(ink, subject.schedules)
     if not pictures:
         return
-    first: dict[tuple[float, ...], Schedule] = {}
+    same: dict[object, list[Schedule]] = {}
     for schedule in subject.schedules:
-        first.setdefault(schedule.inv_freq, schedule)
-    drawn = list(first.values())
+        same.setdefault((schedule.inv_freq, schedule.context), []).append(schedule)
+    drawn = list(same.values())
     shown = drawn if ink.view.verbose else drawn[:MANY_PICTURES]
-    for schedule in shown:
+    for group in shown:
         ink.line()
         if len(subject.schedules) > 1:
-            ink.line(("  " + safe(schedule.name), "bold"))
-        picture(ink, schedule)
+            ink.line((f"  {', '.join(safe(s.name) for s in group)}", "bold"))
+        picture(ink, group[0])
     if len(shown) < len(drawn):
         ink.line()
         ink.line((f"  {len(drawn) - len(shown)} more tables (-v draws them)", "dim"))

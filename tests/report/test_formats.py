@@ -209,7 +209,12 @@ def test_many_tables_are_drawn_on_request() -> None:
     page = console.render_schedules([subject])
     assert page.count("λ") == console.MANY_PICTURES
     assert "2 more tables (-v draws them)" in page
-    assert console.render_schedules([subject], View(verbose=True)).count("λ") == 8
+    whole = console.render_schedules([subject], View(verbose=True))
+    assert whole.count("λ") == 8
+    assert "\n  text/@0, text/@0\n" in whole  # one picture for equal tables, under both names
+    longer = replace(tables[0], context=replace(tables[0].context, declared=65536))
+    both = Subject(target="x", format="raw", schedules=(tables[0], longer))
+    assert console.render_schedules([both]).count("λ") == 2
 
 
 def test_the_same_finding_of_two_schedules_is_told_once() -> None:
