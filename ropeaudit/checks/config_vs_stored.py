@@ -64,10 +64,14 @@ class Difference:
     length: int
 
 
+_NO_VALUES = frozenset({"meta_tensor", "broken_table"})
+"""Notes on a table that is there and cannot be read."""
+
+
 def run(case: Case, params: Params) -> Iterator[Outcome]:
     """One outcome for each stored table."""
     stored = case.subject.stored()
-    empty = next((n.message for n in case.subject.notes if n.kind == "meta_tensor"), None)
+    empty = next((n.message for n in case.subject.notes if n.kind in _NO_VALUES), None)
     if empty is not None:
         yield Outcome(status=Status.UNKNOWN, message=f"A table cannot be compared: {empty}.")
     if not stored and empty is None:

@@ -52,10 +52,11 @@ def read(reading: Reading, lengths: tuple[int, ...]) -> Resolution:
         where = (_component(table.name), _layer_type(table.name))
         groups.setdefault(where, []).append(table)
     schedules: list[Schedule] = []
+    taken: set[str] = set()
     for (component, layer_type), members in groups.items():
         for at, same in enumerate(_distinct(members)):
-            taken = {s.name for s in schedules}
             schedules.append(_schedule(component, layer_type, same, at, taken))
+            taken.add(schedules[-1].name)
     return Resolution(schedules=tuple(schedules), notes=tuple(notes))
 
 

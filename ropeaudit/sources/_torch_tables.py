@@ -57,10 +57,9 @@ class Collected:
     seen: dict[bytes, tuple[float, ...]] = field(default_factory=dict)
     """Values by content: every layer of a model often holds the same table."""
 
-    def note(self, name: str, what: str) -> None:
-        kind = "meta_tensor" if "meta device" in what else "unread_tensor"
+    def note(self, name: str, what: str, role: str) -> None:
         if len(self.notes) < MAX_NOTES:
-            self.notes.append(Note(kind, f"the tensor {quoted(name)} {what}"))
+            self.notes.append(names.unread(name, what, role))
 
 
 def collect(
@@ -83,7 +82,7 @@ def collect(
         shape = tuple(tensor.shape)
         read = _read(name, tensor, named, found, into)
         if isinstance(read, str):
-            into.note(name, read)
+            into.note(name, read, named)
             continue
         state = about[name] if about is not None else {}
         stated = state.get("attention_scaling")
@@ -134,7 +133,7 @@ def _read(
         return _ALONE
     angles = names.angles(*rows)
     if angles is None:
-        return "does not begin with position 0, so no angle can be taken"
+        return names.why_no_angles(rows[0], rows[2], (*rows[1], *rows[3]))
     return _Read(role, angles, rows[2][0])
 
 

@@ -94,7 +94,7 @@ class Gathered:
 
     def note(self, name: str, what: str) -> None:
         if len(self.notes) < 32:  # one model repeats itself in every layer
-            self.notes.append(Note("unread_tensor", f"the tensor {quoted(name)} {what}"))
+            self.notes.append(names.unread(name, what, names.interesting(name)))
 
     def reading(self, target: str) -> Reading:
         """Everything gathered, with caches turned into angles."""
@@ -126,7 +126,7 @@ class Gathered:
         half = len(cos) // 2
         found = names.angles(cos[half:], sin[half:], cos[:half], sin[:half])
         if found is None:
-            self.note(cache.name, "does not begin with position 0, so no angle can be taken")
+            self.note(cache.name, names.why_no_angles(cos[half:], cos[:half], sin))
             return
         self.tables.append(
             StoredTable(

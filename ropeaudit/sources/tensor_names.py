@@ -13,6 +13,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ropeaudit.errors import quoted
+from ropeaudit.facts import Note
+
 INV_FREQ = "inv_freq"
 """Radians per position."""
 FREQS = "freqs"
@@ -35,6 +38,11 @@ LEARNED = "learned"
 
 MAX_CHANNELS = 65_536
 """A table longer than this is not one rotary table."""
+
+MAX_COSINE = 100.0
+"""Above any attention scaling that caches are multiplied by."""
+NO_COSINES = "holds values that are no cosines and sines, as memory does that was never written"
+NOT_FROM_ZERO = "does not begin with position 0, so no angle can be taken"
 
 _EXACT = {
     "freqs": FREQS,
@@ -170,10 +178,28 @@ def angles(
     return found
 
 
+def unread(name: str, what: str, role: str | None) -> Note:
+    """A note on a tensor that yields no table, and ``what`` it is.
+
+    Its kind is ``meta_tensor`` without memory, ``broken_table`` where the model's own table must
+    stand and something else does (nothing may then be said of that table), else ``unread_tensor``.
+    """
+    kind = "meta_tensor" if "meta device" in what else "unread_tensor"
+    if kind == "unread_tensor" and (role == INV_FREQ or what == NO_COSINES):
+        kind = "broken_table"
+    return Note(kind, f"the tensor {quoted(name)} {what}")
+
+
+def why_no_angles(cos: Sequence[float], cos_zero: Sequence[float], sin: Sequence[float]) -> str:
+    """Why :func:`angles` found none: memory that was never written, or another first position."""
+    plausible = all(-MAX_COSINE <= v <= MAX_COSINE for row in (cos, cos_zero, sin) for v in row)
+    return NOT_FROM_ZERO if plausible and any(cos_zero) else NO_COSINES
+
+
 def layer_of(name: str) -> int | None:
     """The layer that a tensor belongs to (``model.layers.7.…`` is 7), None outside of layers."""
     match = _LAYER.search(name)
-    return None if match is None else int(match.group(1))
+    return None if match is None or len(match.group(1)) > 9 else int(match.group(1))
 
 
 def unwrapped(name: str) -> str:

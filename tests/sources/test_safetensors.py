@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from ropeaudit.api import audit
 from ropeaudit.errors import InvalidValue, SourceError
+from ropeaudit.findings import Verdict
 from ropeaudit.sources import tensor_names
 from ropeaudit.sources._safetensors_header import NEEDLES
 from ropeaudit.sources.opening import open_target
@@ -132,6 +134,37 @@ def test_what_cannot_be_used_is_said(
     reading = open_target(str(path))
     assert not any(t.values for t in reading.tables)
     assert any(words in n.message for n in reading.notes), reading.notes
+
+
+@pytest.mark.parametrize(
+    ("tensors", "kind"),
+    [
+        ({"m.inv_freq": torch.zeros(0)}, "broken_table"),
+        ({"m.inv_freq": torch.zeros(4, dtype=torch.int32)}, "broken_table"),
+        ({f"m.{part}_cached": torch.zeros(8, 4) for part in ("cos", "sin")}, "broken_table"),
+        ({f"m.{part}_cached": torch.ones(8, 4) * math.nan for part in ("cos", "sin")},
+         "broken_table"),
+        ({f"m.{part}_cached": torch.ones(8, 4) * 1e30 for part in ("cos", "sin")}, "broken_table"),
+        ({f"m.{part}_cached": torch.ones(8, 4) for part in ("cos", "sin")}, "unread_tensor"),
+        ({"m.cos_cached": torch.ones(8, 4)}, "unread_tensor"),
+    ],
+)  # fmt: skip
+def test_a_table_of_the_model_that_cannot_be_read_leaves_the_verdict_open(
+    tmp_path: Path, tensors: dict[str, torch.Tensor], kind: str
+) -> None:
+    save_file(tensors, tmp_path / "model.safetensors")
+    config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8,
+              "max_position_embeddings": 4096, "rope_theta": 10000.0}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    report = audit(tmp_path).subjects[0]
+    assert [n.kind for n in report.subject.notes] == [kind]
+    assert report.verdict is (Verdict.UNKNOWN if kind == "broken_table" else Verdict.PASS)
+
+
+def test_a_layer_number_of_5000_digits_is_no_layer(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    save_file({f"layers.{'9' * 5000}.inv_freq": INV}, path)
+    assert [t.layer for t in open_target(str(path)).tables] == [None]
 
 
 def test_learned_frequencies_are_read_and_generators_named(tmp_path: Path) -> None:
