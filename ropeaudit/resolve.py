@@ -23,10 +23,11 @@ def resolve(
 ) -> Subject:
     """Read a target (path, ``-``, ``hf:`` id or live module) and build its schedules.
 
-    Never raises SourceError: what cannot be read is a Subject with ``error`` set. Raises
-    UsageError for overrides that cannot be applied.
+    Never raises SourceError: what cannot be read is a Subject with ``error`` set, and with the
+    reading where only its values make no schedule. Raises UsageError for overrides that cannot be
+    applied.
     """
-    name = target if isinstance(target, str) else type(target).__name__
+    changed = None
     try:
         reading = _open(target, offline=offline)
         changed, lengths = _overridden(reading, overrides)
@@ -34,8 +35,17 @@ def resolve(
         return _with_idle_overrides(subject, reading, overrides) if overrides else subject
     except SourceError as error:
         return Subject(
-            target=name, format="unknown", error=Problem(error.kind, str(error), error.where)
+            target=target if isinstance(target, str) else type(target).__name__,
+            format="unknown" if changed is None else changed.format,
+            reading=changed,
+            error=Problem(error.kind, _said(error, changed), error.where),
         )
+
+
+def _said(error: SourceError, reading: Reading | None) -> str:
+    document = reading.document if reading else None
+    given = document is not None and error.where in document.overridden
+    return f"{error} (from --override)" if given else str(error)
 
 
 def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
@@ -132,8 +142,7 @@ def _with_idle_overrides(subject: Subject, before: Reading, overrides: Sequence[
         if not places or places & read or names & READ_BY_CHECKS:
             continue
         rest = [other for other in overrides if other != text]
-        without = build(_overridden(before, rest)[0], subject.lengths)
-        if _numbers(without) == _numbers(subject):
+        if _numbers(subject) == _built_numbers(_overridden(before, rest)[0], subject.lengths):
             said = f"the override {quoted(text)} changes no schedule of this model"
             notes.append(
                 Note(
@@ -146,6 +155,13 @@ def _with_idle_overrides(subject: Subject, before: Reading, overrides: Sequence[
 def _numbers(subject: Subject) -> tuple[str | None, list[Schedule]]:
     """All that is judged of the model and its schedules, without where it came from."""
     return subject.model_type, [replace(s, provenance=()) for s in subject.schedules]
+
+
+def _built_numbers(reading: Reading, lengths: tuple[int, ...]) -> object:
+    try:
+        return _numbers(build(reading, lengths))
+    except SourceError:
+        return None  # the override is what makes it readable
 
 
 def _meant(names: Iterable[str]) -> str:

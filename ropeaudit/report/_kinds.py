@@ -10,6 +10,7 @@ from ropeaudit.findings import Finding, Severity, Status
 from ropeaudit.report._numbers import plural
 
 if TYPE_CHECKING:
+    from ropeaudit.facts import Location
     from ropeaudit.schedule.subject import Subject
     from ropeaudit.verdict import Report, SubjectReport
 
@@ -74,3 +75,13 @@ def told_once(group: Sequence[Finding]) -> tuple[str, str]:
 def idle_overrides(subject: Subject) -> list[str]:
     """What was asked for on the command line and did nothing: no page may leave that out."""
     return [n.message for n in subject.notes if n.kind.startswith("override_")]
+
+
+def trouble(subject: Subject) -> Location | None:
+    """Where in its file the value stands that makes a target unreadable, if that is known."""
+    where = subject.error.where if subject.error else None
+    document = subject.reading.document if subject.reading else None
+    if where is None or document is None or not where.startswith("/"):
+        return None
+    found: Location = document.location(where)
+    return found

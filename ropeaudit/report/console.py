@@ -13,7 +13,7 @@ from ropeaudit._version import __version__
 from ropeaudit.findings import Severity, Verdict
 from ropeaudit.report import _numbers as show
 from ropeaudit.report._findings import findings
-from ropeaudit.report._kinds import kind, summary
+from ropeaudit.report._kinds import kind, summary, trouble
 from ropeaudit.report._schedules import picture, table
 from ropeaudit.report._terminal import Ink, View, safe
 
@@ -111,6 +111,9 @@ def _badge(report: SubjectReport) -> tuple[str, str]:
 def _problem_or_notes(ink: Ink, subject: Subject) -> None:
     if subject.error is not None:
         ink.paragraph(safe(subject.error.message), indent=_INDENT, style="red")
+        place = trouble(subject)
+        if place is not None:
+            ink.paragraph(show.place(place), indent=_INDENT + 4, label=" " * _INDENT + "at")
     for note in subject.notes:
         ink.paragraph(f"note: {safe(note.message)}", indent=_INDENT, style="dim")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ropeaudit.errors import quoted
 from ropeaudit.findings import Finding, Severity, Status
-from ropeaudit.report._kinds import idle_overrides, kind, told_once, undecidable
+from ropeaudit.report._kinds import idle_overrides, kind, told_once, trouble, undecidable
 from ropeaudit.report._numbers import plural
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def render(report: Report) -> str:
         target = subject.subject.target
         error = subject.subject.error
         if error is not None:
-            found.append((4, _command("error", "unreadable", quoted(error.message, 1000), target)))
+            place = trouble(subject.subject)
+            spot = (place.file, place.line) if place else (target, None)
+            found.append((4, _command("error", "unreadable", quoted(error.message, 1000), *spot)))
         elif kind(subject) == "nothing to audit":
             why = " ".join(n.message for n in subject.subject.notes) or "no rotary schedule"
             found.append((2, _command("warning", "nothing to audit", quoted(why, 1000), target)))

@@ -8,7 +8,15 @@ from ropeaudit._version import __version__
 from ropeaudit.errors import quoted
 from ropeaudit.findings import Finding, Severity, Status
 from ropeaudit.report import _numbers as show
-from ropeaudit.report._kinds import idle_overrides, kind, rank, summary, told_once, undecidable
+from ropeaudit.report._kinds import (
+    idle_overrides,
+    kind,
+    rank,
+    summary,
+    told_once,
+    trouble,
+    undecidable,
+)
 
 if TYPE_CHECKING:
     from ropeaudit.verdict import Report, SubjectReport
@@ -57,7 +65,9 @@ def _details(report: SubjectReport, least: Severity) -> list[str]:
         return []
     lines = [f"### {code(subject.target)}", ""]
     if subject.error is not None:
-        lines += [text(subject.error.message), ""]
+        place = trouble(subject)
+        at = "" if place is None else f", at {code(str(place))}"
+        lines += [f"{text(subject.error.message)}{at}", ""]
     elif not subject.schedules:
         lines += [*(text(n.message) for n in subject.notes), ""]
     lines += [f"- **note**: {text(said)}" for said in idle if subject.schedules]

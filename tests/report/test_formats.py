@@ -7,11 +7,13 @@ import json
 import math
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ropeaudit
 from ropeaudit.errors import UsageError
 from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
 from ropeaudit.records import replace
@@ -405,3 +407,18 @@ def test_wrapping_loses_no_word(text: str, width: int) -> None:
     lines = list(wrap(text, width))
     assert " ".join(lines).split() == text.split()
     assert all(width_of(line) <= width or " " not in line for line in lines)
+
+
+def test_a_value_that_makes_no_schedule_is_placed(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "llama", "rope_theta": -5.0}, indent=1))
+    report = ropeaudit.audit(path)
+    assert report.subjects[0].subject.format == "hf-config"
+    assert f"at  {path}:3 /rope_theta\n" in console.render(report)
+    assert github.render(report).startswith(f"::error file={path},line=3,title=unreadable::")
+    assert f"at `{path}:3 /rope_theta`" in markdown.render(report)
+    given = ropeaudit.audit(path, overrides="rope_theta=abc")
+    assert "(from --override)" in console.render(given)
+    assert f"at  {path} /rope_theta\n" in console.render(given)
+    healed = ropeaudit.audit(path, overrides=["rope_theta=1e6", "hidden_act=x"])
+    assert healed.exit_code == 0

@@ -258,3 +258,12 @@ def test_pages_tell_of_an_override_that_does_nothing(tmp_path: Path) -> None:
     for page in (console.render(report), github.render(report), markdown.render(report)):
         assert page.replace("\\", "").count("changes no schedule of this model") == 1
     assert "::warning" in github.render(report)
+
+
+def test_an_override_that_heals_a_config_is_not_idle(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG | {"num_attention_heads": 0}))
+    assert resolve(str(path)).error is not None
+    found = resolve(str(path), overrides=["num_attention_heads=8", "vocab_size=9"])
+    assert found.error is None
+    assert len([n for n in found.notes if n.kind == "override_without_effect"]) == 1
