@@ -12,9 +12,9 @@ comparison of tables does not find it: yarn by 64 without it makes all scores ha
 
 **Fails when.** It differs. An explicit value in the file must be honoured, so an explicit
 difference is information, unless it equals the scaling factor itself or is not a positive number
-(the rule's severity), or is above ``plausible`` (warning). A factor that comes from two mscale
-terms, from ``apply_scale: false``, or that longrope applies to short texts too is information,
-because other readers miss it. Unknown when the scaling factor is not known.
+(the rule's severity), or is above ``plausible`` or below its reciprocal (warning). A factor that
+comes from two mscale terms, from ``apply_scale: false``, or that longrope applies to short texts
+too is information, because other readers miss it. Unknown when the scaling factor is not known.
 
 **Exactness.** float64; compared relatively.
 
@@ -35,6 +35,7 @@ from ropeaudit.facts import Origin
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.float32 import f32
 
 SLUG = "attention-scaling"
 NEEDS = "schedule"
@@ -102,7 +103,7 @@ def _judge(schedule: Schedule, model_type: str, params: Params) -> Outcome:
     explicit = stated(schedule, "attention_factor")
     rule = prescribed(schedule, model_type)
     factor = number(schedule, "factor")
-    if not (found > 0 and math.isfinite(found)):
+    if not 0 < f32(found) < math.inf:  # cos and sin, and with them every score
         return _fail(schedule, f"The factor on cos and sin is {found}.", rule.value, None)
     if factor is not None and factor > 1.5 and _near(found, factor, params.tolerance):
         message = (
@@ -144,7 +145,8 @@ def _differs(schedule: Schedule, rule: Rule, explicit: bool, params: Params) -> 
     tops = number(schedule, "mscale"), number(schedule, "mscale_all_dim")
     switch, own = schedule.fact("apply_scale"), schedule.fact("attention_factor")
     if explicit:
-        severity = Severity.WARNING if found > params.plausible else Severity.INFO
+        usual_size = 1 / params.plausible <= found <= params.plausible
+        severity = Severity.INFO if usual_size else Severity.WARNING
         message = f"An explicit attention factor of {found:.6g} stands in the file; {usual}."
         fix = "Keep it if the model was trained so; every engine must honour it."
     elif schedule.rope_type == "yarn" and all(tops):
@@ -163,7 +165,7 @@ def _differs(schedule: Schedule, rule: Rule, explicit: bool, params: Params) -> 
         return _fail(
             schedule,
             f"cos and sin are multiplied by {found:.6g}; {usual}. Logits change by the square, "
-            f"{about((found / wanted) ** 2)}.",
+            f"{about((found / wanted) * (found / wanted))}.",
             wanted,
             None,
         )

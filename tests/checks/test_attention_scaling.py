@@ -72,13 +72,14 @@ def test_the_scaling_factor_itself_is_an_error(schedule: Schedule) -> None:
     assert "the scaling factor itself" in found.message
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, 1e308, 1e-50])
 def test_values_that_are_no_factor(value: float) -> None:
     assert only(check, explicit(yarn(), value)).severity is None
 
 
-def test_implausible_explicit_value_is_a_warning() -> None:
-    assert only(check, explicit(yarn(), 3.0)).severity is Severity.WARNING
+@pytest.mark.parametrize("value", [3.0, 1e30, 0.1, 1e-30])
+def test_implausible_explicit_value_is_a_warning(value: float) -> None:
+    assert only(check, explicit(yarn(), value)).severity is Severity.WARNING
 
 
 def test_missing_factor_is_an_error() -> None:

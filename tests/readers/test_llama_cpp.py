@@ -898,6 +898,11 @@ def test_values_of_the_wrong_kind(key: str, value: Any) -> None:
     )
 
 
+def test_a_factor_on_the_logits_that_overflows_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="no finite factor on the logits"):
+        build("deepseek2", SHAPE | {"rope.dimension_count": 64, "rope.scaling.attn_factor": 1e308})
+
+
 def test_deepseek_attention_follows_the_log_multiplier() -> None:
     keys = SHAPE | {
         "rope.dimension_count": 64,

@@ -150,4 +150,10 @@ def softmax(scaling: Scaling, arch: Architecture) -> float:
         return 1.0
     gain = kernel_gain(scaling.factor)
     log_gain = 1.0 + scaling.log_multiplier * (gain - 1.0)
-    return (scaling.pre * gain * log_gain) ** 2
+    root = scaling.pre * gain * log_gain
+    if not math.isfinite(root * root):
+        raise InvalidValue(
+            "the attention factor and yarn_log_multiplier give no finite factor on the logits",
+            where="rope.scaling.attn_factor",
+        )
+    return root**2
