@@ -13,6 +13,12 @@ MAX_DEPTH = 20
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
+class Lined(dict[str, Any]):
+    """A mapping that knows on which line each of its keys stands."""
+
+    lines: dict[str, int]
+
+
 def parse(data: bytes, file: str) -> Any:
     """The document's tree; raises PackError with file and line for anything out of the ordinary."""
     try:
@@ -40,13 +46,14 @@ def _plain(node: yaml.Node, file: str, seen: set[int], depth: int) -> Any:
         return node.value
     if isinstance(node, yaml.SequenceNode):
         return [_plain(item, file, seen, depth + 1) for item in node.value]
-    found: dict[str, Any] = {}
+    found = Lined()
+    found.lines = {}
     for key_node, value in node.value:
-        key = key_node.value
+        key, line = key_node.value, key_node.start_mark.line + 1
         if not isinstance(key, str):
             raise PackError(f"{where}: a key must be plain text")
         if key in found:
-            line = key_node.start_mark.line + 1
             raise PackError(f"{quoted(file)}, line {line}: the key {quoted(key)} stands twice")
+        found.lines[key] = line
         found[key] = _plain(value, file, seen, depth + 1)
     return found

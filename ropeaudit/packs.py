@@ -214,7 +214,9 @@ def _override(rules: dict[str, Rule], changes: Any, path: str) -> None:
 def _known_keys(entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     for key in entry:
         if key not in known:
-            raise PackError(f"{quoted(where)}: unknown key {_suggest(key, known)}")
+            line = getattr(entry, "lines", {}).get(key)
+            place = quoted(where) if line is None else f"{quoted(where)}, line {line}"
+            raise PackError(f"{place}: unknown key {_suggest(key, known)}")
 
 
 def _severity(text: Any, where: str) -> Severity:
@@ -238,7 +240,7 @@ def _list(value: Any, where: str) -> list[Any]:
     if value in (None, ""):
         return []
     if not isinstance(value, list):
-        raise PackError(f"{quoted(where)}: expected a list")
+        raise PackError(f"{quoted(where)}: expected a list, as in [a, b]")
     return value
 
 

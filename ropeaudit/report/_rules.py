@@ -79,6 +79,11 @@ def render_explanation(name: str, explanation: Explanation, view: View) -> str:
     ink.line()
     for pack, level in entry.severities.items():
         ink.line(f"  {pad(safe(pack), 10)}", (level.label, _COLORS[level.label]))
+    if entry.options:
+        options = ", ".join(f"{safe(k)} {safe(v)}" for k, v in entry.options.items())
+        ink.paragraph(options, indent=12, label="  with")
+    if entry.applies_to:
+        ink.paragraph(", ".join(map(safe, entry.applies_to)), indent=12, label="  for")
     if entry.why or entry.fix:
         ink.line()
         ink.paragraph(safe(entry.why), indent=6, label="  why ")

@@ -343,3 +343,19 @@ def test_help_promises_only_what_there_is(capsys: pytest.CaptureFixture[str]) ->
         assert "{" not in page
     assert run(["audit", "--help"]) == 0
     assert capsys.readouterr().out.startswith("Usage: ropeaudit audit [OPTIONS] TARGET...")
+
+
+def test_an_own_pack_is_explained_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        "name: ours\nversion: 1\nrules:\n  - id: OURS1\n    name: alike\n"
+        "    check: duplicate-frequency\n    severity: warning\n    with: {max_cluster: 2}\n"
+        "    applies_to: [vision, audio]\n    why: Because.\n"
+    )
+    Path("ours.yaml").write_text(text)
+    assert run(["explain", "alike", "--rules", "ours.yaml"]) == 0
+    page = capsys.readouterr().out
+    assert "  with      max_cluster 2\n  for       vision, audio\n" in page
+    Path("ours.yaml").write_text(text.replace("severity", "severty"))
+    assert run(["explain", "alike", "--rules", "ours.yaml"]) == 2
+    told = capsys.readouterr().err
+    assert "ours.yaml: rule OURS1, line 7: unknown key severty, did you mean severity?" in told
