@@ -12,6 +12,7 @@ renews it): importing PyYAML costs more than auditing a config. A stale entry is
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -24,6 +25,7 @@ from ropeaudit.errors import PackError, quoted
 from ropeaudit.findings import Severity
 from ropeaudit.records import record, record_fields
 
+MAX_WORD = 100
 MAX_PACK_BYTES = 1024 * 1024
 _PACKAGE = Path(__file__).parent
 _COMPILED = _PACKAGE / "_packs.json"
@@ -143,7 +145,7 @@ def _build(tree: Any, digest: str, path: str, seen: tuple[str, ...]) -> Pack:
     if not isinstance(tree, dict):
         raise PackError(f"{quoted(path)} is not a rule pack: expected name, version and rules")
     _known_keys(tree, _PACK_KEYS, path)
-    name = str(tree.get("name") or Path(path).stem)
+    name = _word(tree.get("name") or Path(path).stem, f"{path}: name")
     rules: dict[str, Rule] = {}
     for parent in _list(tree.get("extends"), f"{path}: extends"):
         folder = Path(path).parent
@@ -160,7 +162,7 @@ def _build(tree: Any, digest: str, path: str, seen: tuple[str, ...]) -> Pack:
         raise PackError(f"{quoted(path)} holds no rules")
     return Pack(
         name=name,
-        version=str(tree.get("version") or "0"),
+        version=_word(tree.get("version") or "0", f"{path}: version"),
         sha256=digest,
         rules=tuple(rules[k] for k in sorted(rules)),
         path=path,
@@ -171,14 +173,15 @@ def _build(tree: Any, digest: str, path: str, seen: tuple[str, ...]) -> Pack:
 def _rule(entry: Any, pack: str, path: str) -> Rule:
     if not isinstance(entry, dict) or not entry.get("id"):
         raise PackError(f"{quoted(path)}: every rule is a mapping with an id")
-    where = f"{path}: rule {entry['id']}"
+    identity = _word(entry["id"], f"{path}: rule {entry['id']}: id")
+    where = f"{path}: rule {identity}"
     _known_keys(entry, _RULE_KEYS, where)
     check = str(entry.get("check") or entry.get("name") or "")
     if check not in slugs():
         raise PackError(f"{quoted(where)}: no check {_suggest(check, slugs())}")
     return Rule(
-        id=str(entry["id"]),
-        name=str(entry.get("name") or check),
+        id=identity,
+        name=_word(entry.get("name") or check, f"{where}: name"),
         check=check,
         severity=_severity(entry.get("severity", "error"), where),
         with_=_mapping(entry.get("with"), f"{where}: with"),
@@ -201,7 +204,7 @@ def _override(rules: dict[str, Rule], changes: Any, path: str) -> None:
             raise PackError(f"{quoted(where)}: no rule {_suggest(key, [*rules, *by_name])}")
         change = _mapping(change, where)
         _known_keys(change, _OVERRIDE_KEYS, where)
-        if str(change.get("enabled", "true")) == "false":
+        if not _convert(str(change.get("enabled", "true")), bool, f"{quoted(where)}: enabled"):
             del rules[rule_id]
             continue
         rule = rules[rule_id]
@@ -217,6 +220,16 @@ def _known_keys(entry: Mapping[str, Any], known: tuple[str, ...], where: str) ->
             line = getattr(entry, "lines", {}).get(key)
             place = quoted(where) if line is None else f"{quoted(where)}, line {line}"
             raise PackError(f"{place}: unknown key {_suggest(key, known)}")
+
+
+def _word(value: Any, where: str) -> str:
+    """A name that every report can print as it is."""
+    text = str(value)
+    if not text.isprintable() or len(text) > MAX_WORD:
+        raise PackError(
+            f"{quoted(where)}: {quoted(text)}, expected at most {MAX_WORD} printable characters"
+        )
+    return text
 
 
 def _severity(text: Any, where: str) -> Severity:
@@ -251,11 +264,14 @@ def _convert(text: Any, kind: Any, where: str) -> Any:
         raise PackError(f"{where} is {quoted(text)}, expected true or false")
     if kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except (TypeError, ValueError):
+            number = math.nan
+        if number != number:  # a limit that is no number would let everything pass
             raise PackError(
                 f"{where} is {quoted(text)}, expected {'an integer' if kind is int else 'a number'}"
-            ) from None
+            )
+        return number
     if kind is str:
         return str(text)
     if getattr(kind, "__origin__", None) is tuple:

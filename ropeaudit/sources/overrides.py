@@ -145,14 +145,16 @@ def _json(value: str, text: str) -> Json:
     try:
         return loads(value, "--override")
     except SourceError as error:
-        raise UsageError(f"--override {quoted(text)} is no valid JSON: {error}") from None
+        why = str(error).partition("; restore")[0]  # there is no file to restore
+        raise UsageError(f"--override {quoted(text)} is no valid JSON: {why}") from None
 
 
 def _length(value: Json) -> int:
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
     if not 0 < number < MAX_LENGTH or number != int(number):
         raise UsageError(
-            f"--override {LENGTH}={quoted(value)}: expected a whole number of positions above 0"
+            f"--override {LENGTH}={quoted(value)}: expected a whole number of positions, from 1 "
+            f"to {MAX_LENGTH - 1}"
         )
     return int(number)
 
