@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,6 +12,9 @@ from pathlib import Path
 from ropeaudit.errors import UsageError, quoted_path
 
 MAX_TARGETS = 1_000_000
+MAX_LOOK = 1 << 22
+"""Bytes of a loose JSON file that are looked at; a config is far smaller."""
+_PART = re.compile(r"-([0-9]{5})-of-[0-9]{5}\.gguf$")
 _CONFIGS = frozenset({"config.json", "params.json", "adapter_config.json"})
 _WEIGHTS = (
     ".safetensors", ".safetensors.index.json", ".bin.index.json", ".bin", ".pt", ".pth", ".gguf",
@@ -64,7 +69,9 @@ def _inside(folder: str, left_out: list[str]) -> Iterator[str]:
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         if _is_model(files):
             folders.clear()
-            if place != folder:
+            several = _several_gguf(files)
+            yield from (str(Path(place) / name) for name in several)
+            if place != folder and not several:
                 yield place
             continue
         loose = [
@@ -73,11 +80,43 @@ def _inside(folder: str, left_out: list[str]) -> Iterator[str]:
             if name.endswith(".json") and name not in _NO_CONFIGS
         ]
         if loose and any(_is_model(_listing(Path(place) / f)) for f in folders):
-            left_out += loose  # an index or a registry of the models, not one more
-        else:
-            yield from loose
+            # Mostly an index or a registry of the models, not one more.
+            configs = [name for name in loose if _describes_a_model(name)]
+            left_out += [name for name in loose if name not in configs]
+            loose = configs
+        yield from loose
     # What cannot be listed is a target, so that reading it says so: it may hold models.
     yield from (name for name in unreadable if name != folder)
+
+
+def _several_gguf(files: Sequence[str]) -> list[str]:
+    """The files of a folder that holds nothing but GGUF models; of a split one its first part."""
+    if sum(map(is_model_file, files)) < 2 or any(
+        is_model_file(name) and not name.endswith(".gguf") for name in files
+    ):
+        return []
+    whole = (_PART.search(name) for name in files)
+    first = [
+        name
+        for name, part in zip(files, whole, strict=True)
+        if name.endswith(".gguf") and (part is None or int(part[1]) == 1)
+    ]
+    return sorted(first) if len(first) > 1 else []
+
+
+def _describes_a_model(path: str) -> bool:
+    """Whether a JSON file names a model type on its top level, or says so and cannot be parsed."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_LOOK)
+        if b'"model_type"' not in data:
+            return False
+        found = json.loads(data)
+    except OSError:
+        return True  # reading it says what is wrong
+    except (ValueError, RecursionError):
+        return True
+    return isinstance(found, dict) and "model_type" in found
 
 
 def _was_seen(folder: str, seen: set[tuple[int, int]]) -> bool:

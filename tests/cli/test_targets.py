@@ -53,6 +53,27 @@ def test_an_index_beside_models_is_left_out_and_said(
     assert "left out beside model folders" in capsys.readouterr().err
 
 
+def test_a_config_beside_models_is_no_index(tmp_path: Path) -> None:
+    folder = _tree(tmp_path, "b/config.json", "index.json")
+    (tmp_path / "small.json").write_text('{"model_type": "llama"}')
+    (tmp_path / "cut.json").write_text('{"model_type": "lla')
+    (tmp_path / "models.json").write_text('{"models": [{"model_type": "llama"}]}')
+    found, left_out = expand_all([folder])
+    assert _names(tmp_path, found) == ["cut.json", "small.json", "b"]
+    assert _names(tmp_path, left_out) == ["index.json", "models.json"]
+
+
+def test_a_folder_of_gguf_files_is_many(tmp_path: Path) -> None:
+    parts = [f"b-0000{k}-of-00002.gguf" for k in (1, 2)]
+    folder = _tree(tmp_path / "m", "x/a.gguf", *(f"x/{p}" for p in parts), "x/README.md")
+    assert _names(tmp_path / "m", expand([folder])) == ["x/a.gguf", f"x/{parts[0]}"]
+    assert len(expand([folder + "/x"])) == 2
+    one = _tree(tmp_path / "one", *(f"y/{p}" for p in parts))
+    assert _names(tmp_path / "one", expand([one])) == ["y"]
+    beside = _tree(tmp_path / "beside", "z/config.json", "z/a.gguf", "z/b.gguf")
+    assert _names(tmp_path / "beside", expand([beside])) == ["z"]
+
+
 def test_hub_cache_layout(tmp_path: Path) -> None:
     folder = _tree(tmp_path, "models--o--n/snapshots/abc/config.json", "models--o--n/refs/main")
     assert _names(tmp_path, expand([folder])) == ["models--o--n/snapshots/abc"]
