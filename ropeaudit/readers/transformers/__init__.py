@@ -14,6 +14,7 @@ from ropeaudit.readers.transformers._build import build
 from ropeaudit.readers.transformers._grid import claims
 from ropeaudit.readers.transformers._grid import read as read_grid
 from ropeaudit.readers.transformers._observe import observe
+from ropeaudit.readers.transformers._refusals import refusals
 from ropeaudit.readers.transformers._rope import resolve
 from ropeaudit.readers.transformers._walk import walk
 from ropeaudit.records import replace
@@ -45,6 +46,7 @@ def read(reading: Reading, lengths: tuple[int, ...] = ()) -> Resolution:
         observations.extend(built.observations)
         observations.extend(observe(node, ropes, built.schedules))
         notes.extend(built.notes)
+        notes.extend(refusals(node, ropes))
     return Resolution(
         model_type=found.model_type,
         schedules=_distinct(schedules),

@@ -1,0 +1,39 @@
+"""Files that transformers 5.24 refuses to load, although the tables can be said.
+
+Earlier versions and other engines load them, so the schedules are shown and a note says who stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ropeaudit.errors import quoted
+from ropeaudit.facts import Note
+from ropeaudit.readers.transformers._dicts import Ropes
+from ropeaudit.readers.transformers._node import Node
+
+_READ_ONLY = {"falcon": "head_dim"}
+"""Fields that a config class computes and does not take (``configuration_falcon.py``)."""
+_TYPED = frozenset({"modernbert", "neomme"})
+"""Model types whose ``rope_parameters`` are declared as nested, so that a flat dict fails."""
+
+
+def refusals(node: Node, ropes: Ropes) -> Iterator[Note]:
+    """One note for each reason why ``AutoConfig.from_pretrained`` stops."""
+    for rope in ropes.found:
+        spelled = rope.outer.get("rope_type", rope.outer.get("type"))
+        if spelled == "su" and "original_max_position_embeddings" not in rope.outer:
+            yield _note("type 'su' with original_max_position_embeddings only on the top level")
+    computed = _READ_ONLY.get(node.model_type or "")
+    if computed is not None and computed in node.data:
+        yield _note(f"{quoted(node.model_type)} computes {computed} and takes none")
+    if node.model_type in _TYPED and ropes.stray_at == f"{node.pointer}/rope_parameters":
+        yield _note(f"{quoted(node.model_type)} takes rope_parameters only nested by layer type")
+
+
+def _note(why: str) -> Note:
+    return Note(
+        "engine_refuses",
+        f"transformers 5.24 does not load this file ({why}); the schedules are what earlier "
+        "versions and other engines build",
+    )
