@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ropeaudit.findings import Finding, Severity, Status
+from ropeaudit.records import record
 from ropeaudit.report import _numbers as show
 from ropeaudit.report._kinds import rank, told_once, undecidable
 from ropeaudit.report._terminal import Ink, safe
@@ -35,7 +36,8 @@ def findings(ink: Ink, report: SubjectReport, *, least: Severity, full: bool) ->
     ]
     alone, together = (shown, []) if ink.view.verbose else undecidable(shown)
     blocks: list[tuple[int, Callable[[], None]]] = [
-        (rank(f), partial(_finding, ink, f, names)) for f, names in _merged(alone)
+        (rank(said.finding), partial(_finding, ink, said))
+        for said in _merged(sorted(alone, key=rank), rules_apart=ink.view.verbose)
     ]
     blocks += [(rank(group[0]), partial(_undecidable, ink, group)) for group in together]
     blocks.sort(key=lambda block: block[0])  # stable: rules stay in their order
@@ -73,25 +75,38 @@ def _undecidable(ink: Ink, group: Sequence[Finding]) -> None:
         ink.paragraph(place, indent=_INDENT + _LABEL, label=" " * _INDENT + "at")
 
 
-def _merged(findings: Sequence[Finding]) -> list[tuple[Finding, list[str]]]:
-    """Findings that say the same of several schedules, as one with all their names."""
-    groups: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
+@record()
+class _Said:
+    """A finding with the schedules and the other rules of which the same is said."""
+
+    finding: Finding
+    schedules: list[str]
+    also: list[str]
+
+
+def _merged(findings: Sequence[Finding], *, rules_apart: bool) -> list[_Said]:
+    """What is said once: the same of several schedules, or by several rules, the worst first."""
+    groups: dict[tuple[object, ...], _Said] = {}
     for f in findings:
-        said = (f.rule, f.status, f.severity, f.message, f.location, repr(f.evidence), f.fix)
-        names = groups.setdefault(said, (f, []))[1]
-        if f.schedule:
-            names.append(safe(f.schedule))
+        rule = (f.rule, f.fix) if rules_apart else None
+        what = (rule, f.status, f.message, f.location, repr(f.evidence))
+        said = groups.setdefault(what, _Said(f, [], []))
+        name = safe(f.schedule) if f.schedule else None
+        if name and name not in said.schedules:
+            said.schedules.append(name)
+        if f.rule != said.finding.rule and f.rule not in said.also:
+            said.also.append(f.rule)
     return list(groups.values())
 
 
-def _finding(ink: Ink, finding: Finding, schedules: Sequence[str]) -> None:
+def _finding(ink: Ink, said: _Said) -> None:
+    finding = said.finding
     undecided = finding.status is Status.UNKNOWN
     word = "unknown" if undecided else finding.severity.label
     color = "magenta" if undecided else _COLORS[finding.severity]
-    where = f"  {', '.join(schedules)}" if schedules else ""
-    ink.line(
-        "  ", (word, color), " ", (finding.rule, "bold"), f" {safe(finding.name)}", (where, "cyan")
-    )
+    where = f"  {', '.join(said.schedules)}" if said.schedules else ""
+    name = "".join([f" {safe(finding.name)}", *(f", {rule}" for rule in said.also)])
+    ink.line("  ", (word, color), " ", (finding.rule, "bold"), name, (where, "cyan"))
     ink.paragraph(safe(finding.message), indent=_INDENT)
     rows = [
         ("at", show.place(finding.location) if finding.location else ""),

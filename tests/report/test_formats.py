@@ -229,6 +229,19 @@ def test_the_same_finding_of_two_schedules_is_told_once() -> None:
     assert "text/stored, text" in page
 
 
+def test_the_same_said_by_two_rules_is_told_once_by_the_graver() -> None:
+    report = canned.failing()
+    grave = report.findings[0]
+    mild = replace(grave, rule="RA402", name="ignored-key", severity=Severity.WARNING, fix="x")
+    two = replace(report, findings=(mild, grave))
+    page = console.render(Report(packs=(canned.pack(),), subjects=(two,)))
+    assert page.count(grave.message) == 1
+    assert "error RA101 duplicate-frequency, RA402  text/stored" in page
+    assert "1 error · 1 warning" in page
+    page = console.render(Report(packs=(canned.pack(),), subjects=(two,)), View(verbose=True))
+    assert page.count(grave.message) == 2
+
+
 def test_undecided_is_shown_whatever_its_severity() -> None:
     report = canned.failing()
     info = replace(report.findings[-1], status=Status.UNKNOWN, severity=Severity.INFO)
