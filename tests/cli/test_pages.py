@@ -1,0 +1,89 @@
+"""Help, the catalogue of rules, and the explanation of one."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ropeaudit._version import __version__
+from ropeaudit.cli.app import command_names, run
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def config() -> str:
+    fields = {"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8}
+    Path("config.json").write_text(json.dumps(fields))
+    return "config.json"
+
+
+def test_version_help_and_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"ropeaudit {__version__}\n"
+    assert {"audit", "explain", "rules", "show"} <= set(command_names())
+    assert run(["--help"]) == 0
+    page = capsys.readouterr().out
+    for name in command_names():
+        assert f"\n  {name}" in page
+        assert run([name, "-h"]) == 0
+        assert "Examples:" in capsys.readouterr().out
+    assert run([]) == 2
+
+
+def test_rules_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rules", "-f", "json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed["packs"][0]["name"] == "core"
+    ids = [r["id"] for r in listed["rules"]]
+    assert ids == sorted(ids)
+    for rule in listed["rules"]:
+        lines = Path(rule["source"]["file"]).read_text().splitlines()
+        assert rule["id"] in lines[rule["source"]["line"] - 1]
+        assert Path(rule["source"]["check"]).is_file()
+    assert run(["rules", "--rules", "core", "-v"]) == 0
+    assert "RA101" in capsys.readouterr().out
+    for name in ("RA101", "ra101", "duplicate-frequency"):
+        assert run(["explain", name]) == 0
+        assert "What it checks" in capsys.readouterr().out
+    assert run(["explain", "RA101", "-f", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert next(iter(found["sections"])) == "What it checks"
+    assert found["severities"]["core"] == "error"
+
+
+def test_help_promises_only_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in command_names():
+        assert run([command, "--help"]) == 0
+        page = " ".join(capsys.readouterr().out.split())
+        offered = re.search(r"What goes to standard output: (.*?)\.", page)
+        assert offered, command
+        for name in re.findall(r"\b(?:console|json|github|markdown)\b", offered[1]):
+            target = {"explain": ["RA101"], "rules": []}.get(command, [config()])
+            assert run([command, *target, "-f", name]) == 0, (command, name)
+            capsys.readouterr()
+        assert "<" not in page
+        assert "{" not in page
+    assert run(["audit", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: ropeaudit audit [OPTIONS] TARGET...")
+
+
+def test_an_own_pack_is_explained_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        "name: ours\nversion: 1\nrules:\n  - id: OURS1\n    name: alike\n"
+        "    check: duplicate-frequency\n    severity: warning\n    with: {max_cluster: 2}\n"
+        "    applies_to: [vision, audio]\n    why: Because.\n"
+    )
+    Path("ours.yaml").write_text(text)
+    assert run(["explain", "alike", "--rules", "ours.yaml"]) == 0
+    page = capsys.readouterr().out
+    assert "  with      max_cluster 2\n  for       vision, audio\n" in page
+    Path("ours.yaml").write_text(text.replace("severity", "severty"))
+    assert run(["explain", "alike", "--rules", "ours.yaml"]) == 2
+    told = capsys.readouterr().err
+    assert "ours.yaml: rule OURS1, line 7: unknown key severty, did you mean severity?" in told
