@@ -98,7 +98,7 @@ def _placed(schedules: list[Schedule]) -> tuple[Schedule, ...]:
 def _is_params(reading: Reading) -> bool:
     if reading.format not in ("hub", "module"):
         return reading.format == "params-json"
-    from ropeaudit.sources.hf_config import flavour
+    from ropeaudit.sources._config import flavour
 
     return reading.document is not None and flavour(reading.document) == "params-json"
 

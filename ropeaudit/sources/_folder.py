@@ -18,7 +18,7 @@ from ropeaudit.errors import (
 )
 from ropeaudit.facts import Note, Reading
 from ropeaudit.records import replace
-from ropeaudit.sources import _adapter, hf_config
+from ropeaudit.sources import _adapter, _config
 from ropeaudit.sources._files import failure
 from ropeaudit.sources._weights import Weights, stored
 
@@ -43,7 +43,7 @@ def read(path: Path, *, target: str, seen: frozenset[str] = frozenset()) -> Read
     weights = stored(path, names)
     name = next((n for n in _CONFIGS if n in names), None)
     if name is not None:
-        reading = hf_config.read(path / name, target=target)
+        reading = _plain(path / name, target)
         notes = [*reading.notes, *_tokenizer_note(path, names, reading.document)]
         if "adapter_config.json" in names:
             notes.append(_adapter.note_of(path))
@@ -132,6 +132,11 @@ def _gguf(path: Path, names: list[str], target: str) -> Reading:
     return found
 
 
+def _plain(path: Path, target: str) -> Reading:
+    data = _config.load(path)
+    return _config.reading(_config.parse(data, str(path)), data, target=target)
+
+
 def _tokenizer_note(
     path: Path, names: frozenset[str], document: Document | None
 ) -> tuple[Note, ...]:
@@ -142,7 +147,7 @@ def _tokenizer_note(
     try:
         if (path / name).stat().st_size > MAX_TOKENIZER_CONFIG:
             return ()
-        length = hf_config.read(path / name, target=name).document.data.get("model_max_length")  # type: ignore[union-attr]
+        length = _config.parse(_config.load(path / name), name).data.get("model_max_length")
     except (OSError, SourceError):
         return ()  # a broken tokenizer file is not this tool's business
     if not isinstance(length, int) or isinstance(length, bool) or not 0 < length < 10**12:

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from ropeaudit.document import Document
 from ropeaudit.errors import UnrecognisedFormat
-from ropeaudit.facts import InputFile, Reading
-from ropeaudit.sources._files import RegularFile, refuse_pointer
-from ropeaudit.sources._json import document_of, encoding_notes, opening_bracket
-from ropeaudit.sources.interface import MAX_CONFIG_BYTES
+from ropeaudit.facts import Reading
+from ropeaudit.sources import _config
+from ropeaudit.sources._json import opening_bracket
 
 FORMAT = "hf-config"
 SUFFIXES: tuple[str, ...] = (".json",)
@@ -27,35 +26,14 @@ def sniff(head: bytes, path: Path) -> bool:
 
 def read(path: Path, *, target: str) -> Reading:
     """The config at ``path``; raises SourceError."""
-    with RegularFile(path) as file:
-        data = file.all(MAX_CONFIG_BYTES, "a config")
-    return read_bytes(data, target=target, path=path)
+    return read_bytes(_config.load(path), target=target, path=path)
 
 
 def read_bytes(data: bytes, *, target: str, path: Path | None) -> Reading:
     """A config that is already in memory; ``path`` is None for standard input."""
-    file = "-" if path is None else str(path)
-    refuse_pointer(data[:1024], file)
-    document = document_of(data, file)
+    document = _config.parse(data, "-" if path is None else str(path))
     other = _elsewhere(document, target, path)
-    if other is not None:
-        return other
-    kind = flavour(document)
-    return Reading(
-        target=target,
-        format=kind,
-        document=document,
-        files=(InputFile(path=file, format=kind, bytes_read=len(data)),),
-        notes=encoding_notes(data, file),
-    )
-
-
-def flavour(document: Document) -> str:
-    """``params-json`` for Meta's and Mistral's spelling of a model, else ``hf-config``."""
-    data = document.data
-    hf = "model_type" in data or "architectures" in data or "hidden_size" in data
-    meta = "dim" in data and "n_layers" in data and "n_heads" in data
-    return "params-json" if meta and not hf else "hf-config"
+    return _config.reading(document, data, target=target) if other is None else other
 
 
 def _elsewhere(document: Document, target: str, path: Path | None) -> Reading | None:
