@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ropeaudit.errors import UsageError, quoted
-from ropeaudit.facts import Json, Reading
+from ropeaudit.errors import quoted
+from ropeaudit.facts import Json, Note, Reading
 from ropeaudit.records import replace
 
 _KEYS = {
@@ -33,44 +33,47 @@ _OWN = ("rope.", "attention.", "context_length", "embedding_length", "block_coun
 
 
 def apply(reading: Reading, settings: Sequence[tuple[tuple[str, ...], Json]]) -> Reading:
-    """``reading`` with ``settings`` in its metadata; raises UsageError for a key it cannot hold."""
+    """``reading`` with ``settings`` in its metadata; a note names those that it cannot hold."""
     metadata = dict(reading.metadata or {})
-    architecture = metadata.get("general.architecture")
-    changed = {
-        f"{architecture}.{key}": value
-        for path, setting in settings
-        for key, value in _translated(path, setting, str(architecture))
-    }
+    architecture = str(metadata.get("general.architecture"))
+    changed: dict[str, Json] = {}
+    homeless: list[str] = []
+    for path, setting in settings:
+        for name, key, value in _translated(path, setting, architecture):
+            if key is None:
+                homeless.append(name)
+            else:
+                changed[f"{architecture}.{key}"] = value
     return replace(
         reading,
         metadata={**metadata, **changed},
         overridden=reading.overridden | frozenset(changed),
+        notes=(*reading.notes, *([_no_key(homeless)] if homeless else [])),
     )
 
 
 def _translated(
     path: tuple[str, ...], value: Json, architecture: str
-) -> Iterator[tuple[str, Json]]:
+) -> Iterator[tuple[str, str | None, Json]]:
+    """(name as given, GGUF key without the architecture or None, value) of each part."""
     name = ".".join(path).removeprefix(f"{architecture}.")
     if name.startswith(_OWN):
-        yield name, value
+        yield name, name, value
     elif name in _KEYS:
-        yield _KEYS[name], value
+        yield name, _KEYS[name], value
     elif path[0] in ("rope_scaling", "rope_parameters"):
         parts = value if len(path) == 1 and isinstance(value, Mapping) else {path[-1]: value}
-        for key, part in parts.items():
-            if key == "rope_theta":
-                yield "rope.freq_base", part
-            elif key in _SCALING:
-                yield f"rope.scaling.{_SCALING[key]}", part
-            else:
-                raise _no_key(f"{path[0]}.{key}")
+        for part, inner in parts.items():
+            found = f"rope.scaling.{_SCALING[part]}" if part in _SCALING else None
+            key = "rope.freq_base" if part == "rope_theta" else found
+            yield f"{path[0]}.{part}", key, inner
     else:
-        raise _no_key(name)
+        yield name, None, value
 
 
-def _no_key(name: str) -> UsageError:
-    return UsageError(
-        f"--override {quoted(name)}: a GGUF file has no key for it; name GGUF's own, such as "
-        "rope.freq_base=1e6 or rope.scaling.factor=4"
+def _no_key(names: Sequence[str]) -> Note:
+    return Note(
+        "override_without_effect",
+        f"GGUF has no key for {', '.join(map(quoted, names))}, so the override changes nothing; "
+        "name GGUF's own, such as rope.freq_base=1e6 or rope.scaling.factor=4",
     )
