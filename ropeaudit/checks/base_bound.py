@@ -55,6 +55,11 @@ class Params:
     max_length: int = 1 << 24
 
 
+MAX_WORK = 1 << 28
+"""Cosines summed in one scan; 256 channels at a million positions."""
+LARGEST = 1e15
+
+
 @record()
 class Scan:
     """``first``: first m with a negative sum, None if there is none; the minimum and its place."""
@@ -83,14 +88,19 @@ def _judge(case: Case, schedule: Schedule, params: Params) -> Outcome:
     if not turning:
         return skipped(f"{schedule.name}: no channel turns")
     length = max(lengths)
-    scanned = min(length, params.max_length)
+    scanned = max(1, min(length, params.max_length, MAX_WORK // len(turning)))
     found = scan(turning, scanned)
     if found.first is None:
         if scanned < length:
             return unknown(
                 schedule,
                 f"the sum stays non-negative up to {about(scanned)}, and the length is "
-                f"{about(length)}; raise max_length to decide",
+                f"{about(length)}; "
+                + (
+                    "raise max_length to decide"
+                    if scanned == params.max_length
+                    else f"{about(len(turning))} channels are too many to look further"
+                ),
                 place(schedule, "max_position_embeddings"),
             )
         return passed(schedule)
@@ -117,6 +127,8 @@ def scan(thetas: Sequence[float], length: int) -> Scan:
     import numpy as np
 
     theta = np.asarray(thetas, dtype=np.float64)
+    if np.abs(theta).max() > LARGEST:  # whole turns change nothing, and the product may overflow
+        theta = np.fmod(theta, 2 * math.pi)
     width = max(1, math.isqrt(length))
     inner = np.arange(width)[:, None] * theta
     cos_inner, sin_inner = np.cos(inner).T, np.sin(inner).T

@@ -9,12 +9,14 @@ never completes a turn there.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 
 from ropeaudit.records import record
 from ropeaudit.schedule.geometry import TWO_PI
 
+_MOST = math.log(sys.float_info.max)
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = ".:-=+*#@"
 _TYPICAL = 4
@@ -75,7 +77,9 @@ def spectrum(
             level = min(len(blocks), math.ceil(heights[cell] / typical * _TYPICAL - 0.1))
             sign = blocks[max(level, 1) - 1] if heights[cell] else " "
             columns.append(Column(sign, cell < edge))
-    return Spectrum(tuple(columns), math.exp(low), math.exp(high), sum(v == 0 for v in values))
+    # A float64 table may hold denormals, whose wavelength no float64 holds.
+    shortest, longest = (math.exp(v) if v < _MOST else math.inf for v in (low, high))
+    return Spectrum(tuple(columns), shortest, longest, sum(v == 0 for v in values))
 
 
 def _density(logs: Sequence[float], low: float, size: float, cells: int) -> list[float]:

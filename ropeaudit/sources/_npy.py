@@ -75,7 +75,12 @@ def read_npz(data: bytes, file: str, most: int) -> Iterator[Array]:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
             total = sum(m.file_size for m in members)
-            if total > MAX_TABLE_BYTES or len(members) > MAX_MEMBERS:
+            if len(members) > MAX_MEMBERS:
+                raise InvalidValue(
+                    f"{quoted_path(file)} holds {len(members)} arrays, expected at most "
+                    f"{MAX_MEMBERS}"
+                )
+            if total > MAX_TABLE_BYTES:
                 raise InvalidValue(
                     f"{quoted_path(file)} would unpack to {total} bytes in {len(members)} arrays, "
                     f"and tables have at most {MAX_TABLE_BYTES}"

@@ -145,6 +145,8 @@ def _is_spectrum(named: str, tensor: Tensor) -> bool:
 def _unreadable(tensor: Tensor) -> str | None:
     if tensor.is_meta or type(tensor).__name__ == "FakeTensor":
         return "is on the meta device and has no values yet; audit again once it has memory"
+    if str(tensor.layout) != "torch.strided":
+        return f"is stored as {tensor.layout}, expected one value after the other"
     dtype = str(tensor.dtype)
     if dtype not in DTYPES:
         return f"is stored as {dtype}, which holds no frequencies without its own scale"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, quoted, quoted_path
 from ropeaudit.facts import InputFile, Note, Reading
 from ropeaudit.sources import tensor_names as names
 from ropeaudit.sources._files import RegularFile
@@ -56,6 +56,10 @@ def read(path: Path, *, target: str) -> Reading:
         return _read_index(torch, path, target)
     into = Collected()
     found, header = load(torch, path)
+    if not isinstance(found, Mapping | list | tuple | torch.Tensor):
+        raise InvalidValue(
+            f"{quoted_path(path)} holds a {type(found).__name__}, expected a state dict"
+        )
     tensors = dict(_named(torch, found))
     collect(tensors.items(), str(path), into)
     return Reading(
