@@ -1053,3 +1053,19 @@ def test_gemma_3_270m() -> None:
         assert schedule.inv_freq == tuple(f32(float(v)) for v in exact)
         assert within_one_ulp(schedule.inv_freq, schedule.rope_theta or 0.0, 256)
     assert not resolution.observations
+
+
+@pytest.mark.parametrize("name", sorted(llama_cpp._IMPORTED))
+def test_scaling_lost_by_the_import_of_transformers_is_said(name: str) -> None:
+    ggml = pytest.importorskip("transformers.integrations.ggml")
+    theirs = {"qwen2moe": "qwen2_moe", "qwen3moe": "qwen3_moe", "minimax-m2": "minimax_m2"}
+    mapping = ggml.GGUF_CONFIG_MAPPING[theirs.get(name, name)]
+    assert not [key for key in mapping if "scaling" in key or "factors" in key]
+
+
+def test_the_import_note_needs_a_scaling_to_lose() -> None:
+    shape = {"context_length": 8192, "embedding_length": 512, "attention.head_count": 4}
+    linear = {"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}
+    assert "transformers_import" in notes(build("llama", {**shape, **linear}))
+    assert "transformers_import" in notes(build("llama", shape, {"rope_freqs.weight": [2.0] * 64}))
+    assert "transformers_import" not in notes(build("llama", shape))

@@ -24,6 +24,13 @@ NAME = "llama.cpp"
 _WHOLE_HEAD = frozenset({"llama", "llama-embed", "deci", "falcon"})
 """Architectures for which llama.cpp refuses a rotary width other than the head's."""
 
+_IMPORTED = frozenset(
+    {"llama", "mistral", "qwen2", "qwen2moe", "qwen3", "qwen3moe", "phi3", "stablelm", "starcoder2",
+     "nemotron", "gemma2", "gemma3", "lfm2", "deci", "minimax-m2"}
+)  # fmt: skip
+"""Architectures whose GGUF import in transformers 5.24 (``integrations/ggml.py``) keeps the base
+and neither scaling keys nor factor tensors; only gpt-oss has its scaling read."""
+
 
 def read(reading: Reading, lengths: tuple[int, ...]) -> Resolution:
     """Schedules of a GGUF file, radians per position; ``lengths`` plays no part.
@@ -171,6 +178,15 @@ def _notes(model: Model, layers: Plan, found: list[Row]) -> Iterator[Note]:
         yield Note(
             "engine_refuses",
             f"{width} of {head} channels rotate, and llama.cpp loads {name} files only if all do",
+        )
+    d = model.divisors
+    if keys.architecture in _IMPORTED and (
+        d.freqs or d.long or d.short or d.layers or model.scaling.factor != 1
+    ):
+        yield Note(
+            "transformers_import",
+            "transformers 5.24 keeps only rope.freq_base when it loads a GGUF file of this "
+            "architecture: through gguf_file= the model runs without the scaling shown",
         )
     yield from observe.strange_dtypes(model.divisors)
 
