@@ -18,6 +18,8 @@ from ropeaudit.verdict import Report, SubjectReport
 MAX_LINES = 8
 """Findings that the message of ``assert_safe`` lists; the report holds all."""
 MAX_MESSAGE = 300
+MAX_LENGTH = 10**12
+"""No context length is above this; a larger number is a slip."""
 
 
 def audit(
@@ -100,19 +102,36 @@ def _target(target: Any) -> Any:
 
 
 def _names(rules: str | Iterable[str]) -> tuple[str, ...]:
-    return (rules,) if isinstance(rules, str) else tuple(rules)
+    found = _several(rules, str, "rules", "names or paths of packs")
+    if not found:
+        raise UsageError("rules is empty: nothing would be judged; name a pack, such as core")
+    return found
 
 
 def _lengths(contexts: int | Iterable[int]) -> tuple[int, ...]:
-    found = (contexts,) if isinstance(contexts, int) else tuple(contexts)
-    wrong = [n for n in found if isinstance(n, bool) or not isinstance(n, int) or n < 1]
+    found: tuple[int, ...] = _several(contexts, int, "contexts", "lengths in positions")
+    wrong = [n for n in found if isinstance(n, bool) or not 1 <= n <= MAX_LENGTH]
     if wrong:
-        raise UsageError(f"contexts are lengths of at least 1 position, not {quoted(wrong[0])}")
+        raise UsageError(
+            f"contexts are lengths from 1 to {MAX_LENGTH} positions, not {quoted(wrong[0])}"
+        )
     return found
 
 
 def _texts(overrides: str | Iterable[str]) -> tuple[str, ...]:
-    return (overrides,) if isinstance(overrides, str) else tuple(overrides)
+    return _several(overrides, str, "overrides", "texts such as rope_theta=1e6")
+
+
+def _several(given: Any, kind: type, name: str, expected: str) -> tuple[Any, ...]:
+    """One value of ``kind`` or any number of them; raises UsageError for anything else."""
+    found = (given,) if isinstance(given, kind) else given
+    if not isinstance(found, Iterable):
+        raise UsageError(f"{name} is {quoted(given)}, expected {expected}")
+    found = tuple(found)
+    wrong = [v for v in found if not isinstance(v, kind)]
+    if wrong:
+        raise UsageError(f"{name} are {expected}, not {quoted(wrong[0])}")
+    return found
 
 
 def _severity(level: str | Severity) -> Severity:

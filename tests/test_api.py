@@ -350,6 +350,11 @@ def test_packs_and_levels_are_chosen() -> None:
         {"contexts": [0]},
         {"contexts": ["8k"]},
         {"contexts": [True]},
+        {"contexts": [10**400]},
+        {"contexts": 8.5},
+        {"rules": []},
+        {"rules": 5},
+        {"overrides": [5]},
     ],
 )
 def test_wrong_arguments(options: Any) -> None:

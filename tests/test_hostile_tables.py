@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 import torch
 
+from ropeaudit.api import assert_safe, read
 from ropeaudit.audit import audit_subject, bind
+from ropeaudit.errors import UnsafeScheduleError
 from ropeaudit.findings import Verdict
 from ropeaudit.packs import load_pack, shipped
 from ropeaudit.report import console, github, json_v1, markdown
@@ -104,3 +107,37 @@ def test_a_wavelength_beyond_float64_is_infinite(tmp_path: Path) -> None:
     subject = resolve(str(tmp_path / "x.npy"))
     assert math.log(2 * math.pi) - math.log(subject.schedules[0].inv_freq[1]) > 709
     assert " inf" in console.render_schedules([subject], View())
+
+
+class _Unwilling:
+    """A config of which nothing can be asked."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ValueError(f"no {name}")
+
+
+class _Failing:
+    def to_dict(self) -> dict[str, Any]:
+        raise RuntimeError("\x1b[31m")
+
+
+@pytest.mark.parametrize(
+    "table", [torch.ones(4).to(torch.complex64), torch.ones(4).int(), torch.ones(0), torch.ones(())]
+)
+def test_a_live_buffer_that_is_no_table_is_no_pass(table: torch.Tensor) -> None:
+    model = torch.nn.Module()
+    model.register_buffer("inv_freq", table)
+    model.config = {"model_type": "llama", "head_dim": 8, "max_position_embeddings": 4096}  # type: ignore[assignment]
+    with pytest.raises(UnsafeScheduleError, match="could not be judged"):
+        assert_safe(model)
+
+
+@pytest.mark.parametrize("config", [_Unwilling, _Failing, lambda: 5, str, object])
+def test_configs_whose_code_fails_stop_no_audit(config: Callable[[], Any]) -> None:
+    model = torch.nn.Module()
+    model.register_buffer("inv_freq", torch.tensor(BASE, dtype=torch.float32))
+    model.config = config()
+    subject = read(model)
+    assert subject.error is None
+    assert [s.variant for s in subject.schedules] == ["stored"]
+    assert all(note.message.isprintable() for note in subject.notes)

@@ -62,9 +62,18 @@ def _is_config(value: Any) -> bool:
     return (
         isinstance(value, Mapping)
         or (is_dataclass(value) and not isinstance(value, type))
-        or callable(getattr(value, "to_dict", None))
+        or _method(value, "to_dict") is not None
         or hasattr(value, "__dict__")
     )
+
+
+def _method(value: Any, name: str) -> Any:
+    """A method of a foreign object, None without one; its own code may raise anything."""
+    try:
+        found = getattr(value, name, None)
+    except Exception:
+        return None
+    return found if callable(found) else None
 
 
 def _tells(config: Any) -> bool:
@@ -75,8 +84,9 @@ def _tells(config: Any) -> bool:
 
 def document_of(config: Any, file: str) -> Document:
     """The settings as a document; raises whatever the config's own code raises."""
-    if callable(getattr(config, "to_dict", None)):
-        data = config.to_dict()
+    to_dict = _method(config, "to_dict")
+    if to_dict is not None:
+        data = to_dict()
     elif isinstance(config, Mapping):
         data = dict(config)
     elif is_dataclass(config) and not isinstance(config, type):
@@ -97,9 +107,10 @@ def _json(value: Any, depth: int) -> Json:
         return {str(k): _json(v, depth + 1) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_json(v, depth + 1) for v in value]
-    if callable(getattr(value, "to_dict", None)):
-        return _json(value.to_dict(), depth + 1)
-    if callable(getattr(value, "tolist", None)):  # numpy scalars and arrays, tensors
+    to_dict = _method(value, "to_dict")
+    if to_dict is not None:
+        return _json(to_dict(), depth + 1)
+    if _method(value, "tolist") is not None:  # numpy scalars and arrays, tensors
         small = math.prod(getattr(value, "shape", ())) <= MAX_LIST
         return _json(value.tolist(), depth + 1) if small else type(value).__name__
     return str(value)
@@ -115,6 +126,6 @@ def pointers_of(config: Any) -> dict[int, str]:
             continue
         found[id(node)] = pointer
         for key, value in getattr(node, "__dict__", {}).items():
-            if callable(getattr(value, "to_dict", None)):
+            if _method(value, "to_dict") is not None:
                 pending.append((f"{pointer}/{escape(key)}", value))
     return found

@@ -123,6 +123,8 @@ def _read(
         return why
     if role == names.SIN:
         return _ALONE
+    if role not in _CACHES and tensor.is_complex():
+        return f"is stored as {tensor.dtype}, and frequencies are real numbers"
     if role not in _CACHES:
         known = role != names.LEARNED or _is_spectrum(named, tensor)
         return _Read(role, _values(tensor, into) if known else ())
