@@ -64,9 +64,9 @@ def _lengths(value: Any) -> tuple[int, ...]:
     lengths = []
     for part in parts:
         text = str(part).strip()
-        if isinstance(part, bool) or not text.isascii() or not text.isdecimal() or len(text) > 13:
+        if isinstance(part, bool) or not text.isascii() or not text.isdecimal():
             raise ValueError("expected positions as whole numbers, such as 8192 or 8192,32768")
-        lengths.append(int(text))
+        lengths.append(int(text) if len(text) < 20 else MAX_LENGTH + 1)
     if not lengths or not all(0 < n <= MAX_LENGTH for n in lengths):
         raise ValueError(f"expected lengths from 1 to {MAX_LENGTH}")
     return tuple(sorted(set(lengths)))
@@ -182,6 +182,11 @@ def _table(path: Path, name: str) -> Any | None:
     """The settings that a file holds, None when it is absent or says nothing about ropeaudit."""
     try:
         if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
+            if name == "ropeaudit.toml" and path.exists():
+                raise ConfigError(
+                    f"{quoted(str(path), 300)} is no settings file: expected a regular file of at "
+                    f"most {MAX_FILE_BYTES} bytes"
+                )
             return None
         data = path.read_bytes()
     except OSError as error:
@@ -195,7 +200,10 @@ def _table(path: Path, name: str) -> Any | None:
     try:
         parsed = tomllib.loads(data.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{quoted(str(path), 300)} is not valid TOML: {error}") from None
+        why = quoted(str(error), 200)
+        raise ConfigError(f"{quoted(str(path), 300)} is not valid TOML: {why}") from None
+    except RecursionError:
+        raise ConfigError(f"{quoted(str(path), 300)} is nested too deep") from None
     tool = parsed.get("tool", {}) if name == "pyproject.toml" else {"ropeaudit": parsed}
     return tool.get("ropeaudit") if isinstance(tool, dict) else None
 

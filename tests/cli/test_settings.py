@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from ropeaudit.config import Settings, load
+from ropeaudit.config import MAX_FILE_BYTES, Settings, load
 from ropeaudit.errors import ConfigError
 
 
@@ -64,6 +65,8 @@ def test_nearest_file_wins_and_packs_are_named_from_it(tmp_path: Path) -> None:
         ("format = 1", "expected a word"),
         ("fail-on = 'error'\nfail_on = 'error'", "stands twice"),
         ("x = ", "not valid TOML"),
+        ("x = " + "[" * 100_000, "nested too deep"),
+        ("context = 99999999999999999999", "lengths from 1 to 1000000000000"),
     ],
 )
 def test_wrong_files_say_what_and_where(tmp_path: Path, text: str, message: str) -> None:
@@ -71,6 +74,19 @@ def test_wrong_files_say_what_and_where(tmp_path: Path, text: str, message: str)
     with pytest.raises(ConfigError, match=message) as caught:
         load({}, env={}, folder=folder)
     assert "ropeaudit.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "large"])
+def test_settings_that_cannot_be_read_are_not_passed_over(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "ropeaudit.toml"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
+    with pytest.raises(ConfigError, match="is no settings file"):
+        load({}, env={}, folder=tmp_path)
 
 
 def test_wrong_table(tmp_path: Path) -> None:
@@ -94,8 +110,9 @@ def test_wrong_variables(env: dict[str, str], message: str) -> None:
 def test_context_lists() -> None:
     assert load({"context": ["8192,4096", "16384"]}, env={}).context == (4096, 8192, 16384)
     assert load({}, env={"ROPEAUDIT_CONTEXT": "8192, 4096"}).context == (4096, 8192)
-    with pytest.raises(ConfigError, match="--context is"):
-        load({"context": ["9" * 5000]}, env={})
+    for digits in ("9" * 5000, "1000000000000000"):
+        with pytest.raises(ConfigError, match="--context is .*lengths from 1 to"):
+            load({"context": [digits]}, env={})
 
 
 @pytest.mark.parametrize(
