@@ -118,6 +118,8 @@ def connect(target: str, repo: str, revision: str | None) -> Repository:
         info = api.model_info(repo, revision=revision, timeout=TIMEOUT)
         names = frozenset(s.rfilename for s in info.siblings or ())
         commit = info.sha or revision or "main"
+        if not all(isinstance(text, str) for text in (commit, *names)):
+            raise TypeError("its list of files holds something other than names")
     return Repository(target=target, repo=repo, commit=commit, files=names, client=client)
 
 

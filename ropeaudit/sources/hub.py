@@ -118,7 +118,13 @@ def _telling_shards(repository: Repository, folder: str, index: str) -> list[str
         )
     wanted: dict[str, str] = {}
     for name, shard in weight_map.items():
-        if tensor_names.interesting(name) and isinstance(shard, str):
+        if not isinstance(shard, str):
+            raise InvalidValue(
+                f"{quoted(place)} puts the tensor {quoted(name)} into {quoted(shard)}, expected "
+                "the name of a file",
+                where="/weight_map",
+            )
+        if tensor_names.interesting(name):
             wanted.setdefault(f"{folder}{shard}", name)
     missing = sorted(set(wanted) - repository.files)
     if missing:

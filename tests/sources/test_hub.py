@@ -133,6 +133,15 @@ def test_only_shards_with_tables_are_touched(hub: Hub) -> None:
     assert sum(n for _, _, n in hub.served) < 20_000
 
 
+@pytest.mark.parametrize("shard", [5, None, ["x"]])
+def test_index_that_names_no_file(hub: Hub, shard: Any) -> None:
+    index = json.dumps({"weight_map": {"a.inv_freq": shard}}).encode()
+    files = {"config.json": json.dumps(CONFIG).encode(), "model.safetensors.index.json": index}
+    hub.repos["org/name"] = files
+    with pytest.raises(InvalidValue, match="expected the name of a file"):
+        read("hf:org/name")
+
+
 def test_index_that_names_an_absent_shard(hub: Hub) -> None:
     files = sharded(3)
     del files["model-00001-of-00003.safetensors"]
@@ -287,7 +296,16 @@ def test_a_busy_server_is_asked_again(hub: Hub) -> None:
     assert hub.fail_files >= 96
 
 
-@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[1, 2]", b'{"siblings": 3}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>hello</html>",
+        b"[1, 2]",
+        b'{"siblings": 3}',
+        b'{"id": "org/name", "siblings": [{"rfilename": 5}]}',
+        b'{"id": "org/name", "sha": 5}',
+    ],
+)
 def test_a_server_that_is_no_hub(hub: Hub, body: bytes) -> None:
     hub.body = body
     with pytest.raises(SourceError, match="check the network and HF_ENDPOINT"):
