@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ropeaudit.checks.interface import Case, load
-from ropeaudit.errors import PackError, RopeAuditError, quoted
+from ropeaudit.errors import PackError, RopeAuditError
 from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
 from ropeaudit.packs import Pack, Rule, load_pack, params_for
 from ropeaudit.records import field, record, replace
-from ropeaudit.resolve import build, resolve
-from ropeaudit.schedule.subject import Problem, Subject
+from ropeaudit.resolve import build, failed, lost, resolve
+from ropeaudit.schedule.subject import Subject
 from ropeaudit.verdict import Report, SubjectReport, finding, judge
 
 __all__ = [
@@ -178,7 +178,7 @@ def _pooled(targets: Sequence[str], jobs: int, shared: _Shared) -> Iterator[Subj
         except BrokenProcessPool:
             if jobs == chunk == 1:
                 message = "the process that audited it was killed; audit it alone"
-                yield _failed(rest[done], message)
+                yield SubjectReport(subject=lost(rest[done], message), verdict=Verdict.UNKNOWN)
                 done += 1
             jobs = chunk = 1
         del rest[:done]
@@ -224,19 +224,7 @@ def _one(target: str | Any, options: Options, rules: Sequence[Bound]) -> Subject
     except RopeAuditError:
         raise
     except Exception as error:
-        if os.environ.get("ROPEAUDIT_DEBUG"):
-            raise
-        message = (
-            f"internal error ({type(error).__name__}: {quoted(str(error))}); "
-            "set ROPEAUDIT_DEBUG=1 to see where, and report it with the file"
-        )
-        return _failed(target, message)
-
-
-def _failed(target: str | Any, message: str) -> SubjectReport:
-    name = target if isinstance(target, str) else type(target).__name__
-    failed = Subject(target=name, format="unknown", error=Problem("internal", message))
-    return SubjectReport(subject=failed, verdict=Verdict.UNKNOWN)
+        return SubjectReport(subject=failed(target, error), verdict=Verdict.UNKNOWN)
 
 
 def rule_named(name: str, packs: Iterable[Pack]) -> Rule:

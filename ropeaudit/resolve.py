@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ropeaudit.errors import SourceError, quoted, suggestion
+from ropeaudit.errors import RopeAuditError, SourceError, quoted, suggestion
 from ropeaudit.facts import Note, Oddity, Origin, Reading
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
@@ -40,6 +41,32 @@ def resolve(
             reading=changed,
             error=Problem(error.kind, _said(error, changed), error.where),
         )
+
+
+def attempt(target: str | Any, **options: Any) -> Subject:
+    """As :func:`resolve`; a fault of this package becomes the target's error, as others go on."""
+    try:
+        return resolve(target, **options)
+    except RopeAuditError:
+        raise
+    except Exception as error:
+        return failed(target, error)
+
+
+def failed(target: str | Any, error: Exception) -> Subject:
+    """A subject whose error is a fault of this package; with ROPEAUDIT_DEBUG set it is raised."""
+    if os.environ.get("ROPEAUDIT_DEBUG"):
+        raise error
+    message = (
+        f"internal error ({type(error).__name__}: {quoted(str(error))}); "
+        "set ROPEAUDIT_DEBUG=1 to see where, and report it with the file"
+    )
+    return lost(target, message)
+
+
+def lost(target: str | Any, message: str) -> Subject:
+    name = target if isinstance(target, str) else type(target).__name__
+    return Subject(target=name, format="unknown", error=Problem("internal", message))
 
 
 def _said(error: SourceError, reading: Reading | None) -> str:

@@ -40,20 +40,20 @@ def command(
     from ropeaudit.cli import _output
     from ropeaudit.cli._targets import expand, say_left_out
     from ropeaudit.report.interface import for_schedules
-    from ropeaudit.resolve import resolve
+    from ropeaudit.resolve import attempt
 
     given = {"format": format, "context": context, "offline": offline, "color": color}
     settings = _output.settings(given, no_config=no_config)
     if show_settings:
         typer.echo("\n".join(settings.lines()))
         return
-    files = _output.outputs(output)
+    files = _output.outputs(output, targets or ())
     for name in (settings.format, *(name for name, _ in files)):
         for_schedules(name)
     names, left_out = expand(targets or ())
     say_left_out(left_out)
     subjects = [
-        resolve(
+        attempt(
             target,
             contexts=settings.context,
             overrides=tuple(override or ()),

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from ropeaudit.cli.app import run
+from ropeaudit.facts import Reading
+from ropeaudit.sources import opening
 
 CONFIG = {
     "model_type": "llama",
@@ -60,6 +62,33 @@ def test_two_reports_through_a_link_are_one_file(
     assert run(["audit", "model.json", "-o", "json=a.json", "-o", "markdown=b.json"]) == 2
     assert "twice" in capsys.readouterr().err
     assert not (folder / "a.json").exists()
+
+
+@pytest.mark.parametrize("command", ["audit", "show"])
+def test_a_fault_of_ours_stops_no_other_target(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    whole = opening.open_target
+
+    def breaks(target: str, **options: bool) -> Reading:
+        if target == "config.json":
+            raise ZeroDivisionError("\x1b[31m")
+        return whole(target, **options)
+
+    monkeypatch.setattr(opening, "open_target", breaks)
+    assert run([command, "config.json", "model.json", "-f", "json"]) == 2
+    subjects = json.loads(capsys.readouterr().out)["subjects"]
+    assert subjects[0]["error"]["kind"] == "internal"
+    assert "ZeroDivisionError: \\x1b[31m" in subjects[0]["error"]["message"]
+    assert subjects[1]["schedules"]
+
+
+def test_show_overwrites_no_model_either(folder: Path) -> None:
+    assert run(["show", "model.json", "-o", "json=model.json"]) == 2
+    assert json.loads((folder / "model.json").read_text()) == CONFIG
 
 
 @pytest.mark.parametrize("name", ["a" * 5000, "a" * 300, "a\0b", "model.json/x"])
