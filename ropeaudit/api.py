@@ -9,6 +9,7 @@ from typing import Any
 
 from ropeaudit.audit import Bound, Options, audit_subject, audit_targets, bind
 from ropeaudit.errors import UnsafeScheduleError, UsageError, quoted
+from ropeaudit.facts import MAX_LENGTH
 from ropeaudit.findings import Finding, Severity, Status, Verdict
 from ropeaudit.packs import load_pack
 from ropeaudit.resolve import resolve
@@ -18,8 +19,6 @@ from ropeaudit.verdict import Report, SubjectReport
 MAX_LINES = 8
 """Findings that the message of ``assert_safe`` lists; the report holds all."""
 MAX_MESSAGE = 300
-MAX_LENGTH = 10**12
-"""No context length is above this; a larger number is a slip."""
 
 
 def audit(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ropeaudit.errors import ConfigError, quoted, suggestion
+from ropeaudit.facts import MAX_LENGTH
 from ropeaudit.records import field, record
 
 PREFIX = "ROPEAUDIT_"
@@ -21,8 +22,6 @@ OTHER_VARIABLES = frozenset({"ROPEAUDIT_DEBUG", "ROPEAUDIT_MODELS"})
 _MENTIONED = re.compile(rb"""tool\s*\.\s*["']?ropeaudit|^\s*(?:\[\s*tool\s*\]|tool\s*=)""", re.M)
 """What a pyproject.toml with a table for ropeaudit must hold, however it spells the table."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
-MAX_LENGTH = 10**12
-"""No context length is above this; a larger number is a slip."""
 
 
 def _choice(*words: str) -> Callable[[Any], str]:

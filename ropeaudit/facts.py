@@ -16,6 +16,9 @@ from ropeaudit.records import field, record
 Json = Any
 """A value that ``json.loads`` can return."""
 
+MAX_LENGTH = 10**12
+"""No context length, in positions, is above this; a larger number is a slip."""
+
 
 @record(kw_only=True)
 class Location:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from ropeaudit.checks import _fit
 from ropeaudit.checks.interface import Case
-from ropeaudit.facts import StoredTable
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.families.interface import powers, reciprocal, scale
@@ -108,13 +107,6 @@ def built_for(case: Case, held: Schedule) -> tuple[Schedule, ...]:
         if common:
             return common
     return built
-
-
-def tables_of(case: Case, held: Schedule) -> tuple[StoredTable, ...]:
-    """The stored tables that a schedule of variant ``stored`` was made of."""
-    reading = case.subject.reading
-    places = {f.location for f in held.provenance if f.location is not None}
-    return tuple(t for t in reading.tables if t.location in places) if reading else ()
 
 
 def fit(schedule: Schedule) -> Fit | None:

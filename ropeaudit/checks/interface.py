@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
@@ -75,6 +75,3 @@ def load(slug: str) -> Check:
     if slug not in slugs():
         raise KeyError(slug)
     return import_module(f"ropeaudit.checks.{slug.replace('-', '_')}")
-
-
-Evidence = Mapping[str, Any]

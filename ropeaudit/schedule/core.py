@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ropeaudit.facts import Fact
@@ -20,6 +20,17 @@ class Axis:
 
     axis: str
     channels: tuple[int, int]
+
+
+def axis_runs(named: Iterable[tuple[str, int]]) -> tuple[Axis, ...]:
+    """Axes of (axis, channel) pairs: neighbours that follow each other on one axis are one run."""
+    runs: list[list[Any]] = []
+    for name, k in named:
+        if runs and runs[-1][0] == name and runs[-1][2] == k - 1:
+            runs[-1][2] = k
+        else:
+            runs.append([name, k, k])
+    return tuple(Axis(name, (first, last)) for name, first, last in runs)
 
 
 @record()

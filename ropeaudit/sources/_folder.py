@@ -16,7 +16,7 @@ from ropeaudit.errors import (
     quoted,
     quoted_path,
 )
-from ropeaudit.facts import Note, Reading
+from ropeaudit.facts import MAX_LENGTH, Note, Reading
 from ropeaudit.records import replace
 from ropeaudit.sources import _adapter, _config
 from ropeaudit.sources._files import failure
@@ -150,7 +150,7 @@ def _tokenizer_note(
         length = _config.parse(_config.load(path / name), name).data.get("model_max_length")
     except (OSError, SourceError):
         return ()  # a broken tokenizer file is not this tool's business
-    if not isinstance(length, int) or isinstance(length, bool) or not 0 < length < 10**12:
+    if not isinstance(length, int) or isinstance(length, bool) or not 0 < length < MAX_LENGTH:
         return ()
     data = document.data
     inner = [v for v in data.values() if isinstance(v, dict)]

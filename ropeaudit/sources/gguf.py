@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import mmap
 import re
-import struct
-import sys
-from array import array
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +15,7 @@ from typing import NamedTuple
 from ropeaudit.errors import InvalidValue, SourceError, TruncatedFile, quoted
 from ropeaudit.facts import InputFile, Location, Note, Reading, StoredTable
 from ropeaudit.sources._files import RegularFile, failure
+from ropeaudit.sources._floats import WIDTH, decode
 from ropeaudit.sources._gguf_walk import MAGIC, Header, TensorInfo, walk
 
 FORMAT = "gguf"
@@ -33,7 +31,7 @@ _TABLE = re.compile(
     r"(?P<role>rope_freqs|rope_factors_long|rope_factors_short|attn_rot_embd)(?:\.weight)?$"
 )
 _ROLES = {"rope_freqs": "rope_factors", "attn_rot_embd": "inv_freq"}
-_DTYPES = {0: ("float32", 4), 1: ("float16", 2), 28: ("float64", 8), 30: ("bfloat16", 2)}
+_DTYPES = {0: "float32", 1: "float16", 28: "float64", 30: "bfloat16"}
 # Values and bytes of one block, and the ggml types of that size (ggml/src/ggml.c, type_traits).
 _BLOCKS = {
     kind: (values, width)
@@ -170,7 +168,7 @@ def _shard(path: Path) -> _Shard:
                 for info in header.tensors
                 if (match := _TABLE.match(info.name)) is not None
             )
-    touched = header.end + sum(len(t.values) * _width(t.dtype) for t in tables)
+    touched = header.end + sum(len(t.values) * WIDTH[t.dtype] for t in tables)
     return _Shard(header, tables, InputFile(path=name, format=FORMAT, bytes_read=touched))
 
 
@@ -189,10 +187,6 @@ def _check_end(header: Header, size: int, file: str) -> None:
         )
 
 
-def _width(dtype: str) -> int:
-    return next(width for name, width in _DTYPES.values() if name == dtype)
-
-
 def _table(
     header: Header, info: TensorInfo, match: re.Match[str], buf: mmap.mmap, file: str
 ) -> StoredTable:
@@ -209,26 +203,15 @@ def _table(
             f"the tensor {where} of {quoted(file)} has {count} values, expected 1 to {MAX_VALUES}",
             where=info.name,
         )
-    dtype, width = _DTYPES[info.kind]
+    dtype = _DTYPES[info.kind]
+    width = WIDTH[dtype]
     start = header.data + info.offset
     return StoredTable(
         name=info.name,
-        values=_floats(buf[start : start + count * width], dtype, header.order),
+        values=decode(buf[start : start + count * width], dtype, big=header.order == ">"),
         dtype=dtype,
         shape=info.dims,
         location=Location(file=file, tensor=info.name),
         role=_ROLES.get(match["role"], match["role"]),
         layer=int(match["layer"]) if match["layer"] else None,
     )
-
-
-def _floats(data: bytes, dtype: str, order: str) -> tuple[float, ...]:
-    if dtype == "float16":
-        return struct.unpack(f"{order}{len(data) // 2}e", data)
-    if dtype == "bfloat16":  # the upper half of a float32
-        halves = struct.unpack(f"{order}{len(data) // 2}H", data)
-        return tuple(array("f", array("I", (v << 16 for v in halves)).tobytes()))
-    values = array("f" if dtype == "float32" else "d", data)
-    if (order == "<") != (sys.byteorder == "little"):
-        values.byteswap()
-    return tuple(values)

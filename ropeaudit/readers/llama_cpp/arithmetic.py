@@ -107,8 +107,3 @@ def _quotient(theta: float, divisor: float) -> float:
 
 def _rise(k: int, low: float, high: float) -> float:
     return min(1.0, max(0.0, (k - low) / max(0.001, high - low)))
-
-
-def mscale(factor: float, weight: float = 1.0) -> float:
-    """``0.1 * weight * ln(factor) + 1``, and 1 up to a factor of 1 (``llama-context.cpp``)."""
-    return 1.0 if factor <= 1 else 0.1 * weight * math.log(factor) + 1.0

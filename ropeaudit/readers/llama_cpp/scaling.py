@@ -12,9 +12,9 @@ import math
 from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import Fact, Origin
 from ropeaudit.readers.llama_cpp.architectures import Architecture
-from ropeaudit.readers.llama_cpp.arithmetic import mscale
 from ropeaudit.readers.llama_cpp.keys import Keys
 from ropeaudit.records import record
+from ropeaudit.schedule.families.yarn import mscale
 
 TYPES = frozenset({"none", "linear", "yarn", "longrope"})
 DEFAULT_BASE = 10_000.0

@@ -8,7 +8,7 @@ from ropeaudit.readers.llama_cpp.architectures import Architecture
 from ropeaudit.readers.llama_cpp.factors import Divisors
 from ropeaudit.readers.llama_cpp.keys import Keys
 from ropeaudit.records import record
-from ropeaudit.schedule.core import Axis
+from ropeaudit.schedule.core import Axis, axis_runs
 from ropeaudit.schedule.families.interface import check_width
 
 
@@ -102,8 +102,8 @@ def axes(
             )
         )
     pick = _alternating if arch.mixed else _in_blocks
-    names = [pick(k % sum(sections), sections) for k in range(rotary // 2)]
-    return _runs(names), odd
+    total = sum(sections)
+    return axis_runs((pick(k % total, sections), k) for k in range(rotary // 2)), odd
 
 
 def _in_blocks(at: int, sections: list[int]) -> str:
@@ -117,13 +117,3 @@ def _in_blocks(at: int, sections: list[int]) -> str:
 def _alternating(at: int, sections: list[int]) -> str:
     turn = {0: ("t", 0), 1: ("h", 1), 2: ("w", 2)}[at % 3]
     return turn[0] if at < 3 * sections[turn[1]] else "e"
-
-
-def _runs(names: list[str]) -> tuple[Axis, ...]:
-    found: list[Axis] = []
-    for k, name in enumerate(names):
-        if found and found[-1].axis == name:
-            found[-1] = Axis(name, (found[-1].channels[0], k))
-        else:
-            found.append(Axis(name, (k, k)))
-    return tuple(found)

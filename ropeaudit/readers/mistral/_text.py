@@ -28,6 +28,8 @@ _LLAMA3_VOCABULARY = 100_000
 """Llama 1 and 2 have 32,000 tokens, Code Llama 32,016, Llama 3 and later 128,256 and more."""
 _LLAMA3_ORIGINAL = 8192
 MAX_LAYERS = 100_000
+MAX_WINDOW = 1 << 40
+MAX_WINDOWS = 64
 
 
 @record()
@@ -240,13 +242,19 @@ def _windowed(
     """A list of windows repeats over the layers; null is full attention."""
     sizes: dict[int | None, list[int]] = {}
     for size in pattern:
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size <= 0):
+        whole = isinstance(size, int) and not isinstance(size, bool)
+        if size is not None and not (whole and 0 < size <= MAX_WINDOW):
             raise InvalidValue(
                 f"/sliding_window holds {quoted(size)}, expected whole numbers or null",
                 where="/sliding_window",
             )
     for layer in range(count):
         sizes.setdefault(pattern[layer % len(pattern)], []).append(layer)
+    if len(sizes) > MAX_WINDOWS:
+        raise InvalidValue(
+            f"/sliding_window holds {len(sizes)} different windows, expected at most {MAX_WINDOWS}",
+            where="/sliding_window",
+        )
     found: list[tuple[str | None, tuple[int, ...] | None, int | None]] = []
     for size, layers in sizes.items():
         kind = "full_attention" if size is None else "sliding_attention"

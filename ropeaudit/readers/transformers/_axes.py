@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ropeaudit.facts import Json
-from ropeaudit.schedule.core import Axis
+from ropeaudit.schedule.core import Axis, axis_runs
 
 SHARED = {"axial": ("h", "w"), "dinov3": ("h", "w"), "axial_thirds": ("t", "h", "w")}
 """Tables whose one ladder turns with each of several axes."""
@@ -72,7 +72,7 @@ def _interleaved(
     for offset, name in ((1, "h"), (2, "w")):
         for k in range(offset, min(widths[offset] * 3, channels), 3):
             axis[k] = name
-    return _runs(axis)
+    return axis_runs((name, k) for k, name in enumerate(axis))
 
 
 def _doubled(rule: Mapping[str, Any], widths: list[int], channels: int) -> tuple[Axis, ...] | None:
@@ -85,29 +85,12 @@ def _doubled(rule: Mapping[str, Any], widths: list[int], channels: int) -> tuple
     for i, width in enumerate(widths):
         out.extend((str(i), k % channels) for k in range(2 * start, 2 * (start + width)))
         start += width
-    merged: list[Axis] = []
-    for name, k in out:
-        last = merged[-1] if merged else None
-        if last is not None and last.axis == name and last.channels[1] == k - 1:
-            merged[-1] = Axis(name, (last.channels[0], k))
-        else:
-            merged.append(Axis(name, (k, k)))
-    return tuple(merged)
+    return axis_runs(out)
 
 
 def _alternate(names: list[str], channels: int) -> tuple[Axis, ...]:
     """Channels dealt to the axes in turn (NeoMME)."""
-    return _runs([names[k % len(names)] for k in range(channels)])
-
-
-def _runs(axis: list[str]) -> tuple[Axis, ...]:
-    out: list[Axis] = []
-    for k, name in enumerate(axis):
-        if out and out[-1].axis == name and out[-1].channels[1] == k - 1:
-            out[-1] = Axis(name, (out[-1].channels[0], k))
-        else:
-            out.append(Axis(name, (k, k)))
-    return tuple(out)
+    return axis_runs((names[k % len(names)], k) for k in range(channels))
 
 
 LAWS = {"blocks": _blocks, "interleaved": _interleaved, "doubled": _doubled}

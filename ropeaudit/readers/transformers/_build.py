@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ropeaudit.facts import Fact, Note, Observation
+from ropeaudit.facts import MAX_LENGTH, Fact, Note, Observation
 from ropeaudit.readers.transformers import _layers
 from ropeaudit.readers.transformers._axes import axes_of
 from ropeaudit.readers.transformers._dicts import Rope, Ropes
@@ -18,9 +18,9 @@ from ropeaudit.readers.transformers._inputs import (
     variants,
     where,
 )
-from ropeaudit.readers.transformers._node import MAX_LENGTH, Node, number, whole
+from ropeaudit.readers.transformers._node import Node, number, whole
 from ropeaudit.readers.transformers._standard import LENGTH_TYPES
-from ropeaudit.records import field, record
+from ropeaudit.records import field, record, replace
 from ropeaudit.schedule.core import Context, Schedule
 from ropeaudit.schedule.families import Built, Inputs, family
 from ropeaudit.schedule.families.yarn import mscale
@@ -170,15 +170,8 @@ def _unscaled(kind: str, inputs: Inputs, built: Built) -> tuple[float, ...] | No
     else:
         return built.inv_freq
     assert law is not None  # both laws are part of this package
-    return law.build(
-        Inputs(
-            rope_theta=inputs.rope_theta,
-            rotary_dim=inputs.rotary_dim,
-            head_dim=inputs.head_dim,
-            partial_rotary_factor=inputs.partial_rotary_factor,
-            scaling=plain,
-        )
-    ).inv_freq
+    bare = replace(inputs, max_position_embeddings=None, length=None, scaling=plain)
+    return law.build(bare).inv_freq
 
 
 def _softmax(node: Node, rope: Rope, kind: str) -> float:

@@ -9,6 +9,7 @@ from ropeaudit.facts import Fact, Json, Observation, Oddity, Origin
 from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._dicts import Rope
 from ropeaudit.readers.transformers._node import Node, head_width, number
+from ropeaudit.records import replace
 from ropeaudit.schedule.families import Built, Family, Inputs, family
 
 KNOWN_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
@@ -173,15 +174,7 @@ def variants(
 def at_length(inputs: Inputs, length: int | None) -> Inputs:
     if length is None:
         return inputs
-    return Inputs(
-        rope_theta=inputs.rope_theta,
-        rotary_dim=inputs.rotary_dim,
-        head_dim=inputs.head_dim,
-        partial_rotary_factor=inputs.partial_rotary_factor,
-        max_position_embeddings=inputs.max_position_embeddings,
-        length=length,
-        scaling=inputs.scaling,
-    )
+    return replace(inputs, length=length)
 
 
 def call(node: Node, rope: Rope, law: Family, inputs: Inputs) -> Built:

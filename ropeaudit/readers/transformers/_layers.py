@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from ropeaudit.errors import InvalidValue, quoted
-from ropeaudit.facts import Json
-from ropeaudit.readers.transformers._node import MAX_COUNT, MAX_LENGTH, Node
+from ropeaudit.facts import MAX_LENGTH, Json
+from ropeaudit.readers.transformers._node import MAX_COUNT, Node
 
 RENAMED = {
     "mamba": "linear_attention",

@@ -15,8 +15,8 @@ from ropeaudit.schedule.model_types import Spec
 MAX_COUNT = 100_000
 """Heads or layers above this are a corrupt number; no list of that length is ever made."""
 
-MAX_LENGTH = 10**12
 MAX_WIDTH = 10**7
+"""A hidden size above this is a corrupt number."""
 
 
 @record(frozen=False)
