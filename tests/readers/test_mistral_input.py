@@ -43,6 +43,8 @@ def test_foreign_and_misspelt_keys_are_named() -> None:
         ({"yarn": {"factor": 4}}, "/yarn/original_max_position_embeddings"),
         ({"yarn": {"original_max_position_embeddings": 4096}}, "/yarn/factor"),
         ({"sliding_window": ["x"]}, "/sliding_window"),
+        ({"sliding_window": [10**398]}, "/sliding_window"),
+        ({"sliding_window": [*range(1, 100)], "n_layers": 99}, "/sliding_window"),
         ({"max_position_embeddings": 0}, "/max_position_embeddings"),
         ({"vision_encoder": {"hidden_size": 100, "num_attention_heads": 3}}, "/vision_encoder"),
     ],
