@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ropeaudit.checks.interface import Case, load
-from ropeaudit.errors import PackError, RopeAuditError
+from ropeaudit.errors import RopeAuditError
 from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
 from ropeaudit.packs import Pack, Rule, load_pack, params_for
 from ropeaudit.records import field, record, replace
@@ -18,7 +18,7 @@ from ropeaudit.verdict import Report, SubjectReport, finding, judge
 
 __all__ = [
     "Bound", "Options", "Report", "SubjectReport", "audit_subject", "audit_targets", "bind",
-    "build", "resolve", "rule_named",
+    "build", "resolve",
 ]  # fmt: skip
 
 POOL_FROM = 48
@@ -225,16 +225,3 @@ def _one(target: str | Any, options: Options, rules: Sequence[Bound]) -> Subject
         raise
     except Exception as error:
         return SubjectReport(subject=failed(target, error), verdict=Verdict.UNKNOWN)
-
-
-def rule_named(name: str, packs: Iterable[Pack]) -> Rule:
-    """A rule by id or name; raises PackError with a suggestion."""
-    from difflib import get_close_matches
-
-    rules = {key: r for p in packs for r in p.rules for key in (r.id, r.name)}
-    found = rules.get(name) or rules.get(name.upper())
-    if found is None:
-        close = get_close_matches(name, list(rules), n=1)
-        hint = f", did you mean {close[0]}?" if close else ""
-        raise PackError(f"no rule {name!r}{hint}")
-    return found

@@ -7,6 +7,7 @@ the schedules that one engine would build.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -18,6 +19,16 @@ Json = Any
 
 MAX_LENGTH = 10**12
 """No context length, in positions, is above this; a larger number is a slip."""
+
+
+def as_number(value: Json) -> float | None:
+    """``value`` as a float, infinite beyond its range; None for what is no number, booleans too."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 @record(kw_only=True)

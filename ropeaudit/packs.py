@@ -14,16 +14,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from ropeaudit.checks.interface import Check, load, slugs
-from ropeaudit.errors import PackError, quoted
+from ropeaudit.checks.interface import Check, slugs
+from ropeaudit.errors import PackError, quoted, suggestion
 from ropeaudit.findings import Severity
-from ropeaudit.records import record, record_fields
+from ropeaudit.records import record, record_fields, replace
 
 MAX_WORD = 100
 MAX_PACK_BYTES = 1024 * 1024
@@ -100,12 +99,6 @@ def params_for(rule: Rule, check: Check) -> Any:
     if missing:
         raise PackError(f"{where}: parameter {quoted(missing[0])} is required")
     return check.Params(**values)
-
-
-def validate(pack: Pack) -> None:
-    """Check every rule's parameters against its check; imports each check. Raises PackError."""
-    for rule in pack.rules:
-        params_for(rule, load(rule.check))
 
 
 def _load(name_or_path: str, seen: tuple[str, ...]) -> Pack:
@@ -194,8 +187,6 @@ def _rule(entry: Any, pack: str, path: str) -> Rule:
 
 
 def _override(rules: dict[str, Rule], changes: Any, path: str) -> None:
-    from ropeaudit.records import replace
-
     by_name = {r.name: r.id for r in rules.values()}
     for key, change in _mapping(changes, f"{path}: override").items():
         where = f"{path}: override of {key}"
@@ -280,8 +271,7 @@ def _convert(text: Any, kind: Any, where: str) -> Any:
 
 
 def _suggest(name: str, known: Any) -> str:
-    close = get_close_matches(name, list(known), n=1)
-    return f"{quoted(name)}, did you mean {close[0]}?" if close else f"{quoted(name)}"
+    return f"{quoted(name)}{suggestion(name, known)}"
 
 
 def compiled_packs() -> Iterator[tuple[str, Any]]:

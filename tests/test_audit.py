@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ropeaudit.audit import Options, audit_subject, audit_targets, bind, resolve, rule_named
+from ropeaudit.audit import Options, audit_subject, audit_targets, bind, resolve
 from ropeaudit.errors import PackError, UsageError
 from ropeaudit.findings import Severity, Status, Verdict
 from ropeaudit.packs import load_pack
@@ -160,11 +160,3 @@ def test_fingerprint_ignores_line_and_message_but_not_place(target: Any, tmp_pat
     compact, spread = json.dumps(DEAD_FACTOR), json.dumps(DEAD_FACTOR, indent=4)
     assert prints(compact) == prints(spread)
     assert len(set(prints(compact))) == len(prints(compact))
-
-
-def test_rules_are_found_by_id_and_name() -> None:
-    packs = [load_pack("core")]
-    assert rule_named("RA101", packs) is rule_named("duplicate-frequency", packs)
-    assert rule_named("ra101", packs).id == "RA101"
-    with pytest.raises(PackError, match="did you mean"):
-        rule_named("duplicate-frequencies", packs)

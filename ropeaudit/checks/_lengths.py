@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from ropeaudit.checks.interface import Case
-from ropeaudit.facts import Location, Origin
+from ropeaudit.facts import Location, Origin, as_number
 from ropeaudit.findings import Outcome, Status
 from ropeaudit.schedule.core import Schedule
 
@@ -53,13 +53,8 @@ def number(schedule: Schedule, key: str) -> float | None:
     if value is None:
         fact = schedule.fact(key)
         value = None if fact is None else fact.value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        value = float(value)
-    except OverflowError:
-        return None
-    return value if math.isfinite(value) else None
+    found = as_number(value)
+    return found if found is not None and math.isfinite(found) else None
 
 
 def stated(schedule: Schedule, key: str) -> bool:

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from ropeaudit.checks._lengths import about, passed, skipped, text, unknown
 from ropeaudit.checks.interface import Case
 from ropeaudit.document import Document
-from ropeaudit.errors import quoted
+from ropeaudit.errors import shown
 from ropeaudit.facts import Location
 from ropeaudit.findings import Outcome, Status
 from ropeaudit.records import record
@@ -102,7 +102,7 @@ def _judge(
     if dtype not in BITS:
         known = ", ".join(sorted(BITS))
         return unknown(
-            schedule, f"{key} is {quoted(value)}, expected one of {known} or an integer", place
+            schedule, f"{key} is {shown(value)}, expected one of {known} or an integer", place
         )
     # Positions are absolute: a sliding window limits distances, not the numbers that are rounded.
     context = schedule.context

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ropeaudit.document import escape, loads
-from ropeaudit.errors import SourceError, UsageError, quoted
+from ropeaudit.errors import SourceError, UsageError, quoted, shown
 from ropeaudit.facts import Json, Note, Reading
 from ropeaudit.records import record, replace
 
@@ -153,7 +153,7 @@ def _length(value: Json) -> int:
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
     if not 0 < number < MAX_LENGTH or number != int(number):
         raise UsageError(
-            f"--override {LENGTH}={quoted(value)}: expected a whole number of positions, from 1 "
+            f"--override {LENGTH}={shown(value)}: expected a whole number of positions, from 1 "
             f"to {MAX_LENGTH - 1}"
         )
     return int(number)

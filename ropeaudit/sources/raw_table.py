@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ropeaudit.document import Document, escape, loads
-from ropeaudit.errors import InvalidValue, UnrecognisedFormat, quoted, quoted_path
-from ropeaudit.facts import InputFile, Json, Location, Note, Reading, StoredTable
+from ropeaudit.errors import InvalidValue, UnrecognisedFormat, quoted, quoted_path, shown
+from ropeaudit.facts import InputFile, Json, Location, Note, Reading, StoredTable, as_number
 from ropeaudit.sources import _npy
 from ropeaudit.sources._files import Memory, RegularFile, refuse_pointer
 from ropeaudit.sources._json import opening_bracket, text_of
@@ -118,7 +118,7 @@ def _schedules(data: Json, at: str) -> Iterator[tuple[str, Json]]:
 
 def _list(value: Json, where: str) -> list[Json]:
     if not isinstance(value, list):
-        raise InvalidValue(f"{where} holds {quoted(value)}, expected a list", where=where)
+        raise InvalidValue(f"{where} holds {shown(value)}, expected a list", where=where)
     return value
 
 
@@ -157,14 +157,12 @@ def _flat(row: list[Json], file: str) -> list[Json]:
 def _number(value: Json, file: str, where: str) -> float:
     if isinstance(value, str) and value in _SPECIAL:
         return _SPECIAL[value]
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    number = as_number(value)
+    if number is None:
         raise InvalidValue(
-            f"{quoted_path(file)} holds {quoted(value)} at {where}, expected a number", where=where
+            f"{quoted_path(file)} holds {shown(value)} at {where}, expected a number", where=where
         )
-    try:
-        return float(value)
-    except OverflowError:  # an integer beyond any float, as 1e400 is
-        return math.inf if value > 0 else -math.inf
+    return number
 
 
 def _single(values: Sequence[float]) -> bool:

@@ -246,7 +246,7 @@ def test_github_is_chosen_in_a_job_unless_a_format_is(
         ),
         (["audit", "x", "--fial-on", "error"], "No such option"),
         (["audit", "x", "-f", "sarrif"], "no report format sarrif"),
-        (["audit", "x", "--rules", "coer"], "no rule pack and no file coer, did you mean core"),
+        (["audit", "x", "--rules", "coer"], "no rule pack and no file coer; did you mean core"),
         (["audit", "x", "--context", "8k"], "--context is 8k, expected positions as whole numbers"),
         (["show", "x", "-f", "markdown"], "cannot show schedules"),
         (["rules", "-f", "github"], "rules come as console or json"),

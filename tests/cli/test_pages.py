@@ -86,4 +86,4 @@ def test_an_own_pack_is_explained_with_its_options(capsys: pytest.CaptureFixture
     Path("ours.yaml").write_text(text.replace("severity", "severty"))
     assert run(["explain", "alike", "--rules", "ours.yaml"]) == 2
     told = capsys.readouterr().err
-    assert "ours.yaml: rule OURS1, line 7: unknown key severty, did you mean severity?" in told
+    assert "ours.yaml: rule OURS1, line 7: unknown key severty; did you mean severity?" in told

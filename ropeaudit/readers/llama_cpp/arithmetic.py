@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, quoted, unexpected
 from ropeaudit.records import record
 from ropeaudit.schedule.families.interface import check_width
 from ropeaudit.schedule.families.yarn import ramp_ends
@@ -57,9 +57,8 @@ def check(base: float, dim: int) -> None:
             f"the rotary width is {dim}, expected an even number", where="rope.dimension_count"
         )
     if not 0 < f32(base) < math.inf:
-        raise InvalidValue(
-            f"the rotary base is {quoted(base)}, expected a positive number that float32 holds",
-            where="rope.freq_base",
+        raise unexpected(
+            "the rotary base", base, "a positive number that float32 holds", where="rope.freq_base"
         )
 
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ropeaudit.errors import InvalidValue, quoted
-from ropeaudit.facts import Fact, Location, Origin, Reading
+from ropeaudit.errors import InvalidValue, quoted, shown
+from ropeaudit.facts import Fact, Location, Origin, Reading, as_number
 
 
 class Keys:
@@ -47,12 +47,9 @@ class Keys:
         value = self.raw(name)
         if name not in self:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        number = as_number(value)
+        if number is None:
             raise self._wrong(name, value, "a number")
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
         if not math.isfinite(number):
             raise self._wrong(name, value, "a finite number")
         self._record(field, value, name)
@@ -116,9 +113,9 @@ class Keys:
             self.facts.append(self.fact(field, name, value))
 
     def _wrong(self, name: str, value: Any, expected: str) -> InvalidValue:
-        shown = "a text or list too long to keep" if value is None else quoted(value)
+        found = "a text or list too long to keep" if value is None else shown(value)
         return InvalidValue(
-            f"{quoted(self._path(name))} is {shown}, expected {expected}; "
+            f"{quoted(self._path(name))} is {found}, expected {expected}; "
             "set the key again or convert the model again",
             where=self._path(name),
         )

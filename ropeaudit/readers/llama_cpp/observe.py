@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ropeaudit.errors import quoted
+from ropeaudit.errors import closest, quoted
 from ropeaudit.facts import Location, Note, Observation, Oddity, StoredTable
 from ropeaudit.readers.llama_cpp import scaling
 from ropeaudit.readers.llama_cpp.architectures import Architecture
@@ -38,7 +38,8 @@ def unread_keys(keys: Keys, arch: Architecture) -> Iterator[Observation]:
             )
             yield _seen(Oddity.KEY_IGNORED, text, keys.place(name), key=name, value=value)
             continue
-        meant = _nearest(part if is_scaling else rest, known if is_scaling else _TOP)
+        wanted = (part, known) if is_scaling else (rest, _TOP)
+        meant = closest(*wanted, cutoff=0.85)
         if meant is not None:
             text = f"llama.cpp knows no key {quoted(name)}; it looks like {meant}"
             yield _seen(Oddity.KEY_MISSPELT, text, keys.place(name), key=name, meant=meant)
@@ -230,13 +231,6 @@ def _dtype_text(table: StoredTable) -> str:
 
 def _seen(kind: Oddity, message: str, location: Location, **evidence: Any) -> Observation:
     return Observation(kind=kind, message=message, location=location, evidence=evidence)
-
-
-def _nearest(name: str, known: frozenset[str]) -> str | None:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, sorted(known), n=1, cutoff=0.85)
-    return close[0] if close else None
 
 
 def _near(value: Any, neutral: float) -> bool:

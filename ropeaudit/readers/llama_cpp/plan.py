@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import unexpected
 from ropeaudit.readers.llama_cpp.architectures import Architecture, Window
 from ropeaudit.readers.llama_cpp.keys import Keys
 from ropeaudit.records import record
@@ -34,9 +34,7 @@ def plan(keys: Keys, arch: Architecture) -> Plan:
     """Groups of rotating layers; raises InvalidValue for impossible counts."""
     total = keys.count("block_count")
     if total is not None and not 0 < total <= MAX_LAYERS:
-        raise InvalidValue(
-            f"block_count is {quoted(total)}, expected 1 to {MAX_LAYERS}", where="block_count"
-        )
+        raise unexpected("block_count", total, f"1 to {MAX_LAYERS}", where="block_count")
     window = arch.window if _slides(keys, arch.window, total) else None
     length = _length(keys, window)
     if total is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, quoted, unexpected
 from ropeaudit.facts import Fact, Origin
 from ropeaudit.readers.llama_cpp.architectures import Architecture
 from ropeaudit.readers.llama_cpp.keys import Keys
@@ -80,9 +80,8 @@ def settle(keys: Keys, arch: Architecture) -> Scaling:
         factor = keys.number("rope.scale_linear", "factor")
     factor = factor or 1.0  # the engine takes 0 as absent
     if factor < 0:
-        raise InvalidValue(
-            f"rope.scaling.factor is {quoted(factor)}, expected a number above 0",
-            where="rope.scaling.factor",
+        raise unexpected(
+            "rope.scaling.factor", factor, "a number above 0", where="rope.scaling.factor"
         )
     original = keys.count(
         "rope.scaling.original_context_length", "original_max_position_embeddings"

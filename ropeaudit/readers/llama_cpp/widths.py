@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, quoted, unexpected
 from ropeaudit.facts import Observation, Oddity
 from ropeaudit.readers.llama_cpp.architectures import Architecture
 from ropeaudit.readers.llama_cpp.factors import Divisors
@@ -83,9 +83,10 @@ def axes(
         return None, []
     sections = [*sections, 0, 0, 0, 0][:4]
     if min(sections) < 0 or not 0 < sum(sections) <= rotary:
-        raise InvalidValue(
-            f"rope.dimension_sections is {quoted(found)}, expected four counts that add up to "
-            f"{rotary // 2} channels",
+        raise unexpected(
+            "rope.dimension_sections",
+            found,
+            f"four counts that add up to {rotary // 2} channels",
             where="rope.dimension_sections",
         )
     if arch.mrope == "sections" and not (sections[0] and sections[1]):

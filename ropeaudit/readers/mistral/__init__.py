@@ -12,10 +12,8 @@ converters that permute q and k make it half. Tables are the same either way.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from ropeaudit.document import escape
-from ropeaudit.errors import quoted
+from ropeaudit.errors import closest, quoted
 from ropeaudit.facts import Note, Oddity, Reading
 from ropeaudit.readers.interface import Resolution
 from ropeaudit.readers.mistral._fields import Fields
@@ -65,10 +63,10 @@ def _unknown_keys(file: Fields) -> None:
         if key in _KNOWN or not any(w in key.lower() for w in ("rope", "rotary", "yarn")):
             continue
         pointer = f"/{escape(key)}"
-        meant = get_close_matches(key, sorted(_KNOWN), n=1, cutoff=0.85)
-        if meant and meant[0] not in file.data:
-            message = f"{quoted(key)} looks like {meant[0]}, which the file does not have"
-            file.observe(Oddity.KEY_MISSPELT, message, pointer, meant=meant[0])
+        meant = closest(key, _KNOWN, cutoff=0.85)
+        if meant is not None and meant not in file.data:
+            message = f"{quoted(key)} looks like {meant}, which the file does not have"
+            file.observe(Oddity.KEY_MISSPELT, message, pointer, meant=meant)
         elif file.at(pointer) is not None:
             message = f"{quoted(key)} is no setting of params.json, and no engine reads it there"
             file.observe(Oddity.KEY_IGNORED, message, pointer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ropeaudit.document import Document
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import unexpected
 from ropeaudit.facts import Fact, Json, Note, Observation, Oddity, Origin
 from ropeaudit.records import field, record
 
@@ -39,9 +39,7 @@ class Fields:
             return default
         bad = isinstance(value, bool) or not isinstance(value, int | float)
         if bad or not 0 < value < 1e300:
-            raise InvalidValue(
-                f"{pointer} is {quoted(value)}, expected a positive number", where=pointer
-            )
+            raise unexpected(pointer, value, "a positive number", where=pointer)
         self.facts.append(Fact(name, value, self._origin(pointer), self.document.location(pointer)))
         return float(value)
 
@@ -49,9 +47,7 @@ class Fields:
         """A positive whole number (``128`` or ``128.0``)."""
         value = self.number(pointer, name)
         if value is not None and (value != int(value) or value > 2**40):
-            raise InvalidValue(
-                f"{pointer} is {quoted(self.at(pointer))}, expected a whole number", where=pointer
-            )
+            raise unexpected(pointer, self.at(pointer), "a whole number", where=pointer)
         return None if value is None else int(value)
 
     def switch(self, pointer: str, name: str, default: bool) -> bool:
@@ -60,9 +56,7 @@ class Fields:
             self.facts.append(Fact(name, default, Origin.DEFAULT))
             return default
         if not isinstance(value, bool):
-            raise InvalidValue(
-                f"{pointer} is {quoted(value)}, expected true or false", where=pointer
-            )
+            raise unexpected(pointer, value, "true or false", where=pointer)
         self.facts.append(Fact(name, value, self._origin(pointer), self.document.location(pointer)))
         return value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ropeaudit.document import escape
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, quoted, shown, unexpected
 from ropeaudit.facts import Fact, Json, Note, Oddity, Origin
 from ropeaudit.readers.mistral._fields import Fields
 from ropeaudit.records import record
@@ -188,7 +188,7 @@ def _yarn(file: Fields) -> tuple[dict[str, Any], float]:
     """
     raw = file.at("/yarn")
     if not isinstance(raw, dict):
-        raise InvalidValue(f"/yarn is {quoted(raw)}, expected an object", where="/yarn")
+        raise unexpected("/yarn", raw, "an object", where="/yarn")
     scaling: dict[str, Any] = {}
     for key, name in _YARN.items():
         default = {"beta": 32.0, "alpha": 1.0}.get(key)
@@ -245,7 +245,7 @@ def _windowed(
         whole = isinstance(size, int) and not isinstance(size, bool)
         if size is not None and not (whole and 0 < size <= MAX_WINDOW):
             raise InvalidValue(
-                f"/sliding_window holds {quoted(size)}, expected whole numbers or null",
+                f"/sliding_window holds {shown(size)}, expected whole numbers or null",
                 where="/sliding_window",
             )
     for layer in range(count):

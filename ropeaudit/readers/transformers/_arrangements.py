@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ropeaudit.document import escape
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, unexpected
 from ropeaudit.facts import Json
 from ropeaudit.readers.transformers import _layers
 from ropeaudit.readers.transformers._dicts import Rope, dict_at, open_dict
@@ -146,9 +146,7 @@ def theta_list(node: Node, outer: Outer, pointer: str | None, labels: Sequence[s
         }
     bases, at = node.find("rope_theta")
     if not isinstance(bases, list):
-        raise InvalidValue(
-            f"rope_theta is {quoted(bases)}, expected a list with a base for each layer", where=at
-        )
+        raise unexpected("rope_theta", bases, "a list with a base for each layer", where=at)
     out: Found = {}
     for index, label in enumerate(_layers.types(node) or []):
         if index < len(bases) and label in labels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ropeaudit.document import escape
-from ropeaudit.errors import quoted
+from ropeaudit.errors import quoted, shown
 from ropeaudit.facts import Json, Observation, Oddity
 from ropeaudit.readers.transformers import _vocabulary
 from ropeaudit.readers.transformers._dicts import Rope, Ropes
@@ -34,7 +34,7 @@ def schemas(node: Node, ropes: Ropes) -> Iterator[Observation]:
                 yield odd(
                     node,
                     Oddity.SCHEMA_CONFLICT,
-                    f"{key} is {quoted(top)} on the top level and {quoted(inside)} in the rope "
+                    f"{key} is {shown(top)} on the top level and {shown(inside)} in the rope "
                     "dict; the top level wins here, other readers may take the dict",
                     f"{node.pointer}/{key}",
                     used=top,
@@ -45,7 +45,7 @@ def schemas(node: Node, ropes: Ropes) -> Iterator[Observation]:
                 yield odd(
                     node,
                     Oddity.SCHEMA_CONFLICT,
-                    f"{key} is {quoted(top)} on the top level and {quoted(inside)} in the rope "
+                    f"{key} is {shown(top)} on the top level and {shown(inside)} in the rope "
                     "dict; the dict wins here, other readers may take the top level",
                     place,
                     used=inside,
@@ -152,7 +152,7 @@ def top_level(node: Node, schedules: Sequence[Schedule]) -> Iterator[Observation
             yield odd(
                 node,
                 Oddity.KEY_IGNORED,
-                f"{quoted(key)} is {quoted(value)}, but {quoted(node.model_type)} does not read it",
+                f"{quoted(key)} is {shown(value)}, but {quoted(node.model_type)} does not read it",
                 pointer,
                 key=key,
                 value=small(value),
@@ -168,7 +168,7 @@ def _outside(node: Node) -> Iterator[Observation]:
         yield odd(
             node,
             Oddity.KEY_IGNORED,
-            f"{quoted(key)} is {quoted(value)} outside rope_scaling and rope_parameters, where no "
+            f"{quoted(key)} is {shown(value)} outside rope_scaling and rope_parameters, where no "
             "reader looks for it",
             f"{node.pointer}/{escape(key)}",
             key=key,

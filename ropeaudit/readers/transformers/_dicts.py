@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ropeaudit.document import escape
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import unexpected
 from ropeaudit.facts import Json
 from ropeaudit.readers.transformers._node import Node
 from ropeaudit.records import field, record
@@ -64,7 +64,4 @@ def dict_at(node: Node, key: str) -> Mapping[str, Json] | None:
         return value
     if key == "rope_scaling" and not value:
         return None
-    raise InvalidValue(
-        f"{key} is {quoted(value)}, expected an object of settings",
-        where=f"{node.pointer}/{key}",
-    )
+    raise unexpected(key, value, "an object of settings", where=f"{node.pointer}/{key}")

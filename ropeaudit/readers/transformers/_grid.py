@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ropeaudit.document import Document
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, unexpected
 from ropeaudit.facts import Fact, Json, Observation, Oddity, Origin
 from ropeaudit.readers.interface import Resolution
 from ropeaudit.schedule.core import Axis, Context, Schedule
@@ -141,18 +141,13 @@ def _ladders(widths: Json, key: str, base: float) -> tuple[tuple[float, ...], tu
 def _width(value: Json, pointer: str, *, even: bool) -> int:
     if type(value) is not int or not 1 <= value <= MAX_CHANNELS or (even and value % 2):
         kind = "an even" if even else "a"
-        raise InvalidValue(
-            f"{pointer} is {quoted(value)}, expected {kind} whole number up to {MAX_CHANNELS}",
-            where=pointer,
-        )
+        raise unexpected(pointer, value, f"{kind} whole number up to {MAX_CHANNELS}", where=pointer)
     return value
 
 
 def _number(value: Json, pointer: str) -> float:
     if type(value) not in (int, float) or not 0 < value < 1e300:
-        raise InvalidValue(
-            f"{pointer} is {quoted(value)}, expected a positive number", where=pointer
-        )
+        raise unexpected(pointer, value, "a positive number", where=pointer)
     return float(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, quoted, shown, unexpected
 from ropeaudit.facts import Fact, Json, Observation, Oddity, Origin
 from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._dicts import Rope
@@ -49,7 +49,7 @@ def _unknown(node: Node, rope: Rope, limit: str | None) -> Observation:
     what = f"this model type builds {limit}" if limit else "transformers builds no such table"
     return Observation(
         kind=Oddity.TYPE_UNKNOWN,
-        message=f"rope_type is {quoted(rope.type)} and {what}, so no schedule can be derived",
+        message=f"rope_type is {shown(rope.type)} and {what}, so no schedule can be derived",
         location=node.place(pointer) if pointer else None,
         schedule=schedule_name(node, rope, None),
         evidence={"rope_type": quoted(rope.type), "known": list(KNOWN_TYPES)},
@@ -104,8 +104,10 @@ def _partial(node: Node, rope: Rope, kind: str) -> float:
     partial = number(value, "partial_rotary_factor", where(node, rope, "partial_rotary_factor"))
     most = node.rope.get("partial_most", 1.0)
     if not 0 < partial <= most:
-        raise InvalidValue(
-            f"partial_rotary_factor is {quoted(value)}, expected a fraction above 0, up to {most}",
+        raise unexpected(
+            "partial_rotary_factor",
+            value,
+            f"a fraction above 0, up to {most}",
             where=where(node, rope, "partial_rotary_factor"),
         )
     return partial
@@ -115,7 +117,7 @@ def _check_rotary(node: Node, head: int, rotary: int, partial: float) -> None:
     place = node.find("head_dim")[1] or "head_dim"
     if rotary < 2:
         raise InvalidValue(
-            f"{quoted(partial)} of a head of {head} leaves a rotary width of {rotary}, expected at "
+            f"{shown(partial)} of a head of {head} leaves a rotary width of {rotary}, expected at "
             "least 2",
             where=place,
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, shown, unexpected
 from ropeaudit.facts import MAX_LENGTH, Json
 from ropeaudit.readers.transformers._node import MAX_COUNT, Node
 
@@ -29,8 +29,10 @@ def count(node: Node) -> int | None:
     if value is None:
         return None
     if type(value) is not int or not 0 <= value <= MAX_COUNT:
-        raise InvalidValue(
-            f"num_hidden_layers is {quoted(value)}, expected a whole number up to {MAX_COUNT}",
+        raise unexpected(
+            "num_hidden_layers",
+            value,
+            f"a whole number up to {MAX_COUNT}",
             where=pointer or "num_hidden_layers",
         )
     return value
@@ -42,9 +44,7 @@ def listed(node: Node) -> tuple[list[str] | None, str | None]:
     if value is None or pointer is None:
         return None, None
     if not isinstance(value, list) or not all(isinstance(t, str) for t in value):
-        raise InvalidValue(
-            f"layer_types is {quoted(value)}, expected a list of layer types", where=pointer
-        )
+        raise unexpected("layer_types", value, "a list of layer types", where=pointer)
     if len(value) > MAX_COUNT:
         raise InvalidValue(
             f"layer_types has {len(value)} entries, expected at most {MAX_COUNT}", where=pointer
@@ -106,10 +106,7 @@ def _period(node: Node, key: str | None) -> int | None:
         return None
     value = node.data[key]
     if type(value) is not int or not 1 <= value <= MAX_COUNT:
-        raise InvalidValue(
-            f"{key} is {quoted(value)}, expected a whole number from 1",
-            where=f"{node.pointer}/{key}",
-        )
+        raise unexpected(key, value, "a whole number from 1", where=f"{node.pointer}/{key}")
     return value
 
 
@@ -145,7 +142,7 @@ def _mapped(node: Node, rule: Mapping[str, Any], layers: int) -> list[str]:
     found = [names.get(str(v)) for v in value[:layers]]
     if None in found:
         raise InvalidValue(
-            f"{rule['key']} holds {quoted(value[found.index(None)])}, expected one of "
+            f"{rule['key']} holds {shown(value[found.index(None)])}, expected one of "
             f"{', '.join(names)}",
             where=f"{node.pointer}/{rule['key']}",
         )
@@ -190,9 +187,7 @@ def no_rope_list(node: Node, layers: int) -> list[Json]:
     rule = node.spec["unrotated"]
     value, pointer = node.find(rule["list"])
     if value is not None and not isinstance(value, list):
-        raise InvalidValue(
-            f"{rule['list']} is {quoted(value)}, expected a list of 0 and 1", where=pointer
-        )
+        raise unexpected(rule["list"], value, "a list of 0 and 1", where=pointer)
     if value or (value is not None and not rule.get("empty_is_default")):
         return list(value)
     interval = _period(node, rule["interval"]) or rule["default"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ropeaudit.document import escape
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, quoted, unexpected
 from ropeaudit.facts import Json
 from ropeaudit.readers.transformers import _layers
 from ropeaudit.readers.transformers._arrangements import LAWS
@@ -78,7 +78,7 @@ def _label(node: Node, label: str, outer: Mapping[str, Json], pointer: str | Non
         return Rope(label, {"rope_type": "default"}, {})
     at = None if pointer is None else f"{pointer}/{escape(label)}"
     if not isinstance(values, dict):
-        raise InvalidValue(f"{at} is {quoted(values)}, expected an object of settings", where=at)
+        raise unexpected(at or label, values, "an object of settings", where=at)
     return open_dict(label, values, at)
 
 

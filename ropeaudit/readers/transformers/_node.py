@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ropeaudit.document import Document, escape
-from ropeaudit.errors import InvalidValue, quoted
-from ropeaudit.facts import Fact, Json, Location, Origin
+from ropeaudit.errors import InvalidValue, unexpected
+from ropeaudit.facts import Fact, Json, Location, Origin, as_number
 from ropeaudit.records import field, record
 from ropeaudit.schedule.model_types import Spec
 
@@ -84,24 +84,15 @@ def whole(value: Json, name: str, pointer: str | None, low: int, high: int) -> i
         number = int(value)
         if low <= number <= high:
             return number
-    raise InvalidValue(
-        f"{name} is {quoted(value)}, expected a whole number from {low} to {high}",
-        where=pointer or name,
-    )
+    raise unexpected(name, value, f"a whole number from {low} to {high}", where=pointer or name)
 
 
 def number(value: Json, name: str, pointer: str | None) -> float:
     """``value`` as a finite float; raises InvalidValue otherwise."""
-    if type(value) is float or type(value) is int:
-        try:
-            found = float(value)
-        except OverflowError:
-            found = math.inf
-        if math.isfinite(found):
-            return found
-    raise InvalidValue(
-        f"{name} is {quoted(value)}, expected a finite number", where=pointer or name
-    )
+    found = as_number(value)
+    if found is not None and math.isfinite(found):
+        return found
+    raise unexpected(name, value, "a finite number", where=pointer or name)
 
 
 def floor_division(node: Node, terms: list[Any]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ropeaudit.document import escape
-from ropeaudit.errors import quoted
+from ropeaudit.errors import quoted, shown
 from ropeaudit.facts import Json, Observation, Oddity
 from ropeaudit.readers.transformers import _conflicts, _vocabulary
 from ropeaudit.readers.transformers._axes import section_widths
@@ -49,7 +49,7 @@ def _types(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
             yield odd(
                 node,
                 Oddity.TYPE_CONFLICT,
-                f"type is {quoted(other)} and rope_type is {quoted(given)}: transformers 5 takes "
+                f"type is {shown(other)} and rope_type is {shown(given)}: transformers 5 takes "
                 "rope_type, 4.x and others take type",
                 f"{at}/type",
                 name,
@@ -60,7 +60,7 @@ def _types(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
         yield odd(
             node,
             Oddity.TYPE_MISSING,
-            f"factor {quoted(values['factor'])} stands without a rope_type, so the plain table is "
+            f"factor {shown(values['factor'])} stands without a rope_type, so the plain table is "
             "built and the factor does nothing",
             rope.places["factor"],
             name,
@@ -124,7 +124,7 @@ def _lengths(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
             node,
             Oddity.ORIGINAL_DEFAULTED,
             f"{quoted(rope.type)} scaling without {key}: max_position_embeddings "
-            f"({quoted(rope.values.get(key))}) takes its place",
+            f"({shown(rope.values.get(key))}) takes its place",
             rope.origin,
             name,
             taken=rope.values.get(key),
@@ -160,7 +160,7 @@ def _order(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
         yield odd(
             node,
             Oddity.BETA_ORDER,
-            f"{large} is {quoted(high)} and {small} is {quoted(low)}: the blend between kept and "
+            f"{large} is {shown(high)} and {small} is {shown(low)}: the blend between kept and "
             "divided channels has no width or runs backwards",
             rope.places.get(large) or rope.places.get(small),
             name,
@@ -185,7 +185,7 @@ def _sections(
         yield odd(
             node,
             Oddity.LENGTH_MISMATCH,
-            f"mrope_section is {quoted(given)}, expected widths that add up to {expected} channels",
+            f"mrope_section is {shown(given)}, expected widths that add up to {expected} channels",
             rope.places.get("mrope_section"),
             name,
             field="mrope_section",
@@ -214,7 +214,7 @@ def _base(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
         node,
         Oddity.BASE_DEFAULTED,
         f"no rope_theta in the file: {quoted(node.model_type)} takes its class default "
-        f"{quoted(base)}" + (f", although {hidden} is there" if hidden else ""),
+        f"{shown(base)}" + (f", although {hidden} is there" if hidden else ""),
         f"{node.pointer}/{escape(hidden)}" if hidden else (node.pointer or None),
         name,
         **evidence,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ropeaudit.document import Document, escape
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import unexpected
 from ropeaudit.facts import Json, Location, Observation, Oddity
 from ropeaudit.readers.transformers._node import Node, number, whole
 from ropeaudit.schedule.model_types import Spec
@@ -84,9 +84,7 @@ def scaling(node: Node, values: dict[str, Json], places: dict[str, str]) -> None
     if key is not None and factor is not None and factor != 1:
         pointer = f"{node.pointer}/{escape(key)}"
         if number(factor, key, pointer) <= 0:
-            raise InvalidValue(
-                f"{key} is {quoted(factor)}, expected a number above 0", where=pointer
-            )
+            raise unexpected(key, factor, "a number above 0", where=pointer)
         values.setdefault("rope_type", "linear")
         values.setdefault("factor", factor)
         places.setdefault("factor", pointer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ropeaudit.document import escape
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import unexpected
 from ropeaudit.facts import Json
 from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._dicts import Rope
@@ -88,8 +88,10 @@ def _check_names(node: Node, rope: Rope) -> None:
         if key in rope.values and not isinstance(rope.values[key], str):
             if key == "type" and "rope_type" in rope.values:
                 continue
-            raise InvalidValue(
-                f"{key} is {quoted(rope.values[key])}, expected a name such as 'yarn'",
+            raise unexpected(
+                key,
+                rope.values[key],
+                "a name such as 'yarn'",
                 where=rope.places.get(key) or f"{node.pointer}/{key}",
             )
 

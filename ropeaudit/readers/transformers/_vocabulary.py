@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+from ropeaudit.errors import closest
 from ropeaudit.facts import Json
 from ropeaudit.readers.transformers._node import Node
 
@@ -99,10 +100,7 @@ def meant(key: str, beside: Iterable[str]) -> str | None:
 def _closest(key: str) -> str | None:
     if len(key) > 60:
         return None
-    from difflib import get_close_matches
-
     plain = key.lower().replace("-", "_")
     if plain in _KNOWN:
         return plain
-    found = get_close_matches(plain, _KNOWN, n=1, cutoff=0.84)
-    return found[0] if found else None
+    return closest(plain, _KNOWN, cutoff=0.84)

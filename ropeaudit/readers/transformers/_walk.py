@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ropeaudit.document import Document, escape
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import quoted, shown, unexpected
 from ropeaudit.facts import Json, Location, Note, Observation, Oddity
 from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._node import Node
@@ -94,9 +94,7 @@ def walk(document: Document) -> Walk:
     data = document.data
     model_type = data.get("model_type")
     if model_type is not None and not isinstance(model_type, str):
-        raise InvalidValue(
-            f"model_type is {quoted(model_type)}, expected a name", where="/model_type"
-        )
+        raise unexpected("model_type", model_type, "a name", where="/model_type")
     found.model_type = model_type
     _visit(found, document, data, "", model_type, None, 0)
     return found
@@ -142,7 +140,7 @@ def _switched_off(node: Node) -> str | None:
     name, wanted = node.rope.get("if", (None, None))
     if name is None or node.value(name) == wanted:
         return None
-    return f"{quoted(node.model_type)} with {name} {quoted(node.value(name))} does not rotate"
+    return f"{quoted(node.model_type)} with {name} {shown(node.value(name))} does not rotate"
 
 
 def _spec(data: Mapping[str, Json], model_type: str | None) -> Spec | None:
@@ -180,7 +178,7 @@ def _part(
         if open_type and isinstance(sub.get("model_type"), str):
             model_type = sub["model_type"]
     else:
-        raise InvalidValue(f"{key} is {quoted(sub)}, expected an object of settings", where=where)
+        raise unexpected(key, sub, "an object of settings", where=where)
     if depth < MAX_DEPTH:
         name = part_component(key, component)
         _visit(found, document, sub, where, model_type, name, depth + 1, present=present)

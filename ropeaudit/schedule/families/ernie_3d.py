@@ -6,7 +6,7 @@ stay in order (transformers ``modeling_ernie4_5_vl_moe.py``).
 
 from __future__ import annotations
 
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import unexpected
 from ropeaudit.schedule.families.interface import Built, Inputs, geometric
 
 NAMES = ("ernie_3d",)
@@ -26,9 +26,10 @@ def build(inputs: Inputs) -> Built:
         or not all(type(s) is int and s > 0 for s in sections)
         or sum(sections) != len(ladder)
     ):
-        raise InvalidValue(
-            f"mrope_section is {quoted(given)}, expected three positive numbers that add up to "
-            f"{len(ladder)}",
+        raise unexpected(
+            "mrope_section",
+            given,
+            f"three positive numbers that add up to {len(ladder)}",
             where="mrope_section",
         )
     plane = len(ladder) - sections[2]

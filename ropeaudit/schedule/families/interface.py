@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.errors import InvalidValue, shown, unexpected
+from ropeaudit.facts import as_number
 from ropeaudit.records import field, record
 from ropeaudit.schedule.float32 import Table, f32, f32s
 
@@ -38,24 +39,21 @@ class Inputs:
         if value is None:
             value = default
         if value is None:
-            raise InvalidValue(f"the scaling needs '{key}', which is missing", where=key)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InvalidValue(f"'{key}' is {quoted(value)}, expected a number", where=key)
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
+            raise InvalidValue(f"the scaling needs {key}, which is missing", where=key)
+        number = as_number(value)
+        if number is None:
+            raise unexpected(key, value, "a number", where=key)
         if not math.isfinite(number):
-            raise InvalidValue(f"'{key}' is {quoted(value)}, expected a finite number", where=key)
+            raise unexpected(key, value, "a finite number", where=key)
         return number
 
     def positive(self, key: str, default: float | None = None) -> float:
         """As :meth:`number`, above zero and neither 0 nor infinite in float32."""
         value = self.number(key, default)
         if value <= 0:
-            raise InvalidValue(f"'{key}' is {quoted(value)}, expected a number above 0", where=key)
+            raise unexpected(key, value, "a number above 0", where=key)
         if not 0 < f32(value) < math.inf:
-            raise InvalidValue(f"'{key}' is {quoted(value)}, outside what float32 holds", where=key)
+            raise InvalidValue(f"{key} is {shown(value)}, outside what float32 holds", where=key)
         return value
 
     def flag(self, key: str, default: bool) -> bool:
@@ -63,15 +61,15 @@ class Inputs:
         value = self.scaling.get(key, default)
         if value is None or value in (0, 1):
             return bool(value)
-        raise InvalidValue(f"'{key}' is {quoted(value)}, expected true or false", where=key)
+        raise unexpected(key, value, "true or false", where=key)
 
     def factors(self, key: str) -> list[float]:
         """A list of positive numbers, rounded to float32, one for each channel."""
         value = self.scaling.get(key)
         if not isinstance(value, list | tuple):
-            raise InvalidValue(f"'{key}' is {quoted(value)}, expected a list of numbers", where=key)
+            raise unexpected(key, value, "a list of numbers", where=key)
         if any(isinstance(v, bool) or not isinstance(v, int | float) for v in value):
-            raise InvalidValue(f"'{key}' holds something other than numbers", where=key)
+            raise InvalidValue(f"{key} holds something other than numbers", where=key)
         return f32s(float(v) if abs(v) < 1e300 else math.inf for v in value)
 
 
@@ -111,13 +109,11 @@ def powers(base: float, dim: int, count: int | None = None) -> list[float]:
 def check_base(base: float) -> float:
     """``base`` in float32; raises InvalidValue unless it is positive and finite there."""
     if not (base > 0 and math.isfinite(base)):
-        raise InvalidValue(
-            f"rope_theta is {quoted(base)}, expected a positive finite number", where="rope_theta"
-        )
+        raise unexpected("rope_theta", base, "a positive finite number", where="rope_theta")
     base32 = f32(base)
     if not 0 < base32 < math.inf:
         raise InvalidValue(
-            f"rope_theta is {quoted(base)}, outside what float32 holds", where="rope_theta"
+            f"rope_theta is {shown(base)}, outside what float32 holds", where="rope_theta"
         )
     return base32
 
@@ -125,10 +121,7 @@ def check_base(base: float) -> float:
 def check_width(dim: int) -> None:
     """Raises InvalidValue unless 0 < dim <= 2 * MAX_CHANNELS."""
     if dim <= 0 or dim > 2 * MAX_CHANNELS:
-        raise InvalidValue(
-            f"the rotary width is {quoted(dim)}, expected 2 to {2 * MAX_CHANNELS}",
-            where="rotary_dim",
-        )
+        raise unexpected("the rotary width", dim, f"2 to {2 * MAX_CHANNELS}", where="rotary_dim")
 
 
 def reciprocal(values: list[float]) -> list[float]:
