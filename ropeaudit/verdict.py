@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ropeaudit.document import Document
-from ropeaudit.facts import Location
+from ropeaudit.facts import Location, Oddity
 from ropeaudit.findings import Finding, Outcome, Severity, Skipped, Status, Verdict
 from ropeaudit.packs import Pack, Rule
 from ropeaudit.records import record
@@ -136,9 +136,16 @@ def _rounded(value: Any) -> Any:
 
 
 def judge(subject: Subject, findings: Sequence[Finding], fail_on: Severity) -> Verdict:
+    """A subject's verdict.
+
+    A model type that nobody knows may build anything: never a pass, unless the table itself is
+    there (stored or live) and the rules have judged that.
+    """
     failed = [f.severity for f in findings if f.status is Status.FAIL]
     if any(level >= fail_on for level in failed):
         return Verdict.FAIL
-    if not subject.schedules or any(f.status is Status.UNKNOWN for f in findings):
+    generic = any(o.kind is Oddity.GENERIC_READING for o in subject.observations)
+    guessed = generic and not subject.stored()
+    if guessed or not subject.schedules or any(f.status is Status.UNKNOWN for f in findings):
         return Verdict.UNKNOWN
     return Verdict.WARN if any(f >= Severity.WARNING for f in failed) else Verdict.PASS

@@ -48,6 +48,8 @@ def target(tmp_path: Path) -> Any:
         (LONG, Verdict.WARN, 0),
         (DEAD_FACTOR, Verdict.FAIL, 1),
         (BERT, Verdict.UNKNOWN, 3),
+        ({**LLAMA, "model_type": "nobody_knows"}, Verdict.UNKNOWN, 3),
+        ({**DEAD_FACTOR, "model_type": "nobody_knows"}, Verdict.FAIL, 1),
         (BROKEN, Verdict.UNKNOWN, 2),
         ({**LLAMA, "rope_theta": -1.0}, Verdict.UNKNOWN, 2),
     ],
