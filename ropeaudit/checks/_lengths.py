@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from ropeaudit.checks._words import sentence
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import Location, Origin, as_number
 from ropeaudit.findings import Outcome, Status
@@ -85,13 +86,6 @@ def unknown(schedule: Schedule | None, reason: str, place: Location | None = Non
     return Outcome(
         status=Status.UNKNOWN,
         schedule=schedule.name if schedule else None,
-        message=reason,
+        message=sentence(reason),
         location=place,
     )
-
-
-def about(value: float) -> str:
-    """A number for a sentence: thousands separated, at most four significant digits otherwise."""
-    if 1000 <= abs(value) < 1e15 and value == int(value):
-        return f"{int(value):,}"
-    return f"{value:.4g}"

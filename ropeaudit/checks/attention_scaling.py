@@ -29,7 +29,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ropeaudit.checks._lengths import about, number, passed, place, skipped, stated, unknown
+from ropeaudit.checks._lengths import number, passed, place, skipped, stated, unknown
+from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import Origin
 from ropeaudit.findings import Outcome, Severity, Status
@@ -131,7 +132,7 @@ def _as_prescribed(schedule: Schedule, rule: Rule) -> Outcome:
         return passed(schedule)
     return _fail(
         schedule,
-        f"cos and sin are multiplied by {schedule.attention_scaling:.6f} for short texts too; a "
+        f"Cos and sin are multiplied by {schedule.attention_scaling:.6f} for short texts too; a "
         "reader that leaves it out gets softer scores.",
         rule.value,
         Severity.INFO,
@@ -164,7 +165,7 @@ def _differs(schedule: Schedule, rule: Rule, explicit: bool, params: Params) -> 
     else:
         return _fail(
             schedule,
-            f"cos and sin are multiplied by {found:.6g}; {usual}. Logits change by the square, "
+            f"Cos and sin are multiplied by {found:.6g}; {usual}. Logits change by the square, "
             f"{about((found / wanted) * (found / wanted))}.",
             wanted,
             None,

@@ -27,8 +27,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ropeaudit.checks._lengths import about, number, passed, skipped, text
+from ropeaudit.checks._lengths import number, passed, skipped, text
 from ropeaudit.checks._practice import DEFAULT_IS_RIGHT, USUAL_BASE
+from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.document import Document
 from ropeaudit.errors import quoted

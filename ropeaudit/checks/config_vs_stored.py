@@ -34,7 +34,8 @@ import math
 from collections.abc import Iterator
 
 from ropeaudit.checks._laws import Fit, built_for, fit, relation, same
-from ropeaudit.checks._lengths import UNSCALED, about, number, passed, place, skipped, unknown
+from ropeaudit.checks._lengths import UNSCALED, number, passed, place, skipped, unknown
+from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record

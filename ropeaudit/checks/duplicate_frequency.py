@@ -49,6 +49,7 @@ from ropeaudit.checks._spectrum import (
     spectra,
     undecided,
 )
+from ropeaudit.checks._words import sentence
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
@@ -149,7 +150,7 @@ def _by_design(spectrum: Spectrum) -> Outcome | None:
         status=Status.FAIL,
         schedule=spectrum.schedule.name,
         severity=Severity.INFO,
-        message=_sentence("; ".join(said)),
+        message=sentence("; ".join(said)),
         evidence={
             "max_cluster": 1,
             "clusters": [],
@@ -159,7 +160,3 @@ def _by_design(spectrum: Spectrum) -> Outcome | None:
         location=place(spectrum.schedule, "rope_type", "partial_rotary_factor"),
         fix="Nothing to do.",
     )
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ropeaudit.checks._lengths import about, number, passed, place, skipped, text
+from ropeaudit.checks._lengths import number, passed, place, skipped, text
+from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.document import Document
 from ropeaudit.facts import Observation, Oddity, Origin

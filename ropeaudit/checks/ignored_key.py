@@ -2,10 +2,10 @@
 
 **What it checks.** What the reader noticed in the config: ``type`` and ``rope_type`` that differ;
 old and new schema, or top level and block, both present and different; position keys that the
-engine does not read; keys that look like known ones; a block without a type; a type that no engine
-knows; a list of layers without rotation that the model's code does not read; ramp bounds in the
-wrong order; values outside their range (GGUF's ``yarn_ext_factor``, a mix weight in 0..1). It also
-looks at lists of rotated layers that leave most layers without rotation.
+engine does not read; keys that look like known ones; a type that no engine knows; a list of layers
+without rotation that the model's code does not read; ramp bounds in the wrong order; values outside
+their range (GGUF's ``yarn_ext_factor``, a mix weight in 0..1). It also looks at lists of rotated
+layers that leave most layers without rotation. A factor without a type is scaling-no-effect's.
 
 **Why it matters.** A key that is not read changes nothing, however much its author meant it to, and
 two keys that differ are read differently by different engines.
@@ -32,6 +32,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ropeaudit.checks._lengths import passed, skipped
+from ropeaudit.checks._words import sentence
 from ropeaudit.checks.interface import Case
 from ropeaudit.document import Document, unescape
 from ropeaudit.facts import Location, Observation, Oddity
@@ -105,7 +106,7 @@ def _observed(case: Case, o: Observation) -> Outcome | None:
             severity = Severity.INFO if idle else None
         case Oddity.KEY_IGNORED | Oddity.KEY_MISSPELT:
             severity = _dead_key(case, o)
-        case Oddity.TYPE_MISSING | Oddity.TYPE_UNKNOWN:
+        case Oddity.TYPE_UNKNOWN:
             severity = Severity.WARNING
         case Oddity.BETA_ORDER:
             severity = _bounds(case, o)
@@ -117,7 +118,7 @@ def _observed(case: Case, o: Observation) -> Outcome | None:
         status=Status.FAIL,
         severity=severity,
         schedule=o.schedule,
-        message=o.message,
+        message=sentence(o.message),
         evidence=dict(o.evidence),
         location=o.location,
         fix=_fix(o.kind, severity),
@@ -135,7 +136,6 @@ _FIXES = {
     Oddity.SCHEMA_CONFLICT: "Write one value, in every spelling that is kept.",
     Oddity.KEY_IGNORED: "Move the key to where it is read, or remove it.",
     Oddity.KEY_MISSPELT: "Correct the spelling.",
-    Oddity.TYPE_MISSING: "Add rope_type to the block.",
     Oddity.TYPE_UNKNOWN: "Use a type that the engine knows; the schedule cannot be derived.",
     Oddity.PER_LAYER_IGNORED: "Use the model_type whose code reads the list.",
     Oddity.BETA_ORDER: "Swap the two bounds.",

@@ -45,6 +45,7 @@ from ropeaudit.checks._spectrum import (
     spectra,
     strange,
 )
+from ropeaudit.checks._words import sentence
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
@@ -97,7 +98,7 @@ def _judge(spectrum: Spectrum, params: Params) -> Outcome:
         status=Status.FAIL,
         schedule=spectrum.schedule.name,
         severity=worst,
-        message=f"{said[0].upper()}{said[1:]}.",
+        message=sentence(said),
         evidence={f.key: f.channels for f in faults}
         | {"first": values[0], "dtype": spectrum.schedule.dtype},
         location=place(spectrum.schedule, "short_factor", "long_factor"),

@@ -35,7 +35,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ropeaudit.checks._lengths import (
-    about,
     declared,
     finite,
     number,
@@ -46,6 +45,7 @@ from ropeaudit.checks._lengths import (
     unknown,
 )
 from ropeaudit.checks._practice import ROTATES_LOCALLY, SCALED_TWIN, TRAINED_LENGTH
+from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record

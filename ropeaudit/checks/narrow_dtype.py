@@ -33,7 +33,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ropeaudit.checks._laws import NARROW, built_for, fit, held_in, is_cache, relation, same
-from ropeaudit.checks._lengths import about, judged_lengths, passed, place, skipped
+from ropeaudit.checks._lengths import judged_lengths, passed, place, skipped
+from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
@@ -80,7 +81,7 @@ def _judge(case: Case, schedule: Schedule, params: Params) -> Outcome:
     if dtype is None or (schedule.rope_type == "learned" and schedule.dtype not in NARROW):
         return passed(schedule)
     if schedule.rope_type == "learned":
-        return _fail(schedule, dtype, "it was learned, so no law says what was lost.", {}, False)
+        return _fail(schedule, dtype, "It was learned, so no law says what was lost.", {}, False)
     law = _law(case, schedule)
     if law is None:
         return _fail(

@@ -26,7 +26,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ropeaudit.checks._lengths import about, passed, skipped, text, unknown
+from ropeaudit.checks._lengths import passed, skipped, text, unknown
+from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.document import Document
 from ropeaudit.errors import shown

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ropeaudit.checks._lengths import UNSCALED, about, number, passed, place, skipped, unknown
+from ropeaudit.checks._lengths import UNSCALED, number, passed, place, skipped, unknown
+from ropeaudit.checks._words import about, sentence
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
@@ -79,7 +80,7 @@ def _remark(observation: Observation) -> Outcome:
         status=Status.FAIL,
         severity=severity,
         schedule=observation.schedule,
-        message=observation.message,
+        message=sentence(observation.message),
         evidence=dict(evidence),
         location=observation.location,
         fix="Add rope_type to the block."
@@ -109,7 +110,7 @@ def _judge(schedule: Schedule) -> Outcome:
         message, severity = f"Dynamic scaling is idle{until}{grows}.", Severity.INFO
         fix = "Nothing to mend."
     elif factor == 1:
-        message = f"{schedule.rope_type} scaling with factor 1 changes nothing."
+        message = f"The {schedule.rope_type} scaling with factor 1 changes nothing."
         severity, fix = Severity.INFO, "Remove the block, or set the factor that was meant."
     elif schedule.attention_scaling != 1:
         return passed(schedule)
@@ -125,7 +126,7 @@ def _idle(schedule: Schedule, factor: float | None) -> Outcome:
     reach = f" and {about(length or 0)} positions are declared" if beyond else ""
     return _fail(
         schedule,
-        f"{schedule.rope_type} scaling{known} is declared, but the table equals the unscaled "
+        f"The {schedule.rope_type} scaling{known} is declared, but the table equals the unscaled "
         f"one{reach}.",
         None if beyond else Severity.WARNING,
         "Check the parameters of the scaling: its bounds leave every channel untouched.",

@@ -26,16 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ropeaudit.checks._lengths import (
-    about,
-    finite,
-    judged_lengths,
-    passed,
-    place,
-    skipped,
-    text,
-    unknown,
-)
+from ropeaudit.checks._lengths import finite, judged_lengths, passed, place, skipped, text, unknown
+from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record

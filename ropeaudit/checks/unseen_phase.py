@@ -34,7 +34,6 @@ from collections.abc import Iterator
 
 from ropeaudit.checks._lengths import (
     UNSCALED,
-    about,
     finite,
     judged_lengths,
     number,
@@ -44,6 +43,7 @@ from ropeaudit.checks._lengths import (
     text,
     unknown,
 )
+from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record

@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ropeaudit.checks._spectrum import counted, place
+from ropeaudit.checks._words import sentence
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
@@ -77,7 +78,7 @@ def _noticed(observation: Observation) -> Outcome:
         status=Status.FAIL,
         schedule=observation.schedule,
         severity=Severity.WARNING if observation.kind is Oddity.ODD_SPLIT else None,
-        message=f"{observation.message.rstrip('.')}.",
+        message=sentence(observation.message),
         evidence=dict(observation.evidence),
         location=observation.location,
     )

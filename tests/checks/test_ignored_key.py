@@ -46,7 +46,6 @@ def config(data: dict[str, Any]) -> Reading:
         (noticed(Oddity.KEY_MISSPELT, "/rope_thta", meant="rope_theta", value=1e4), Severity.INFO),
         (noticed(Oddity.KEY_MISSPELT, "/facotr", meant="factor", value=2.0), Severity.WARNING),
         (noticed(Oddity.OUT_OF_RANGE, key="rope.scaling.yarn_ext_factor", value=64.0), None),
-        (noticed(Oddity.TYPE_MISSING), Severity.WARNING),
         (noticed(Oddity.TYPE_UNKNOWN), Severity.WARNING),
         (noticed(Oddity.BETA_ORDER, beta_fast=1.0, beta_slow=32.0), None),
         (noticed(Oddity.BETA_ORDER, low_freq_factor=1.0, high_freq_factor=1.0), Severity.WARNING),

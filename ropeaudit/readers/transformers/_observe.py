@@ -56,7 +56,7 @@ def _types(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
                 type=other,
                 rope_type=given,
             )
-    if other is None and given is None and "factor" in values and rope.places.get("factor"):
+    if _untyped(rope):
         yield odd(
             node,
             Oddity.TYPE_MISSING,
@@ -68,6 +68,13 @@ def _types(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
         )
 
 
+def _untyped(rope: Rope) -> bool:
+    """Whether a factor of the file stands in a dict without a type, which makes it dead."""
+    written = rope.outer if rope.label is None else rope.values
+    named = written.get("rope_type") is not None or written.get("type") is not None
+    return not named and "factor" in rope.values and bool(rope.places.get("factor"))
+
+
 def _keys(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
     """Keys of the dict that the law does not read."""
     if rope.origin is None:
@@ -77,6 +84,8 @@ def _keys(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
     if law is not None:
         read = read | law.REQUIRED | law.OPTIONAL
     read = read | frozenset(node.rope.get("keys", ()))
+    if _untyped(rope):
+        read = read | _vocabulary.SCALING  # dead for want of a type, which is said once
     for key, place in rope.places.items():
         if key in read or not place or place == f"{node.pointer}/{key}":
             continue
