@@ -177,9 +177,8 @@ def _steps(values: Sequence[float], predicted: Sequence[float], grid: str) -> li
     found = []
     for value, wanted in zip(values, predicted, strict=True):
         target = wanted if grid == "float32" else round_to(wanted, grid)
-        exponent = max(math.frexp(target)[1] - 1, fmt.min_exponent)
-        step = math.ldexp(1.0, exponent - fmt.precision + 1)
-        found.append(abs(value - target) / step if math.isfinite(value) else math.inf)
+        off = abs(value - target) / fmt.spacing(target) if math.isfinite(value) else math.inf
+        found.append(off)
     return found
 
 

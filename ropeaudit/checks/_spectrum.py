@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import ge, gt, lt
 
@@ -82,6 +82,13 @@ def spectra(case: Case) -> Iterator[Spectrum]:
         if found is None:
             found = case.memo[key] = _look(case, schedule)
         yield found
+
+
+def each(case: Case, judge: Callable[[Spectrum], Outcome]) -> Iterator[Outcome]:
+    """What ``judge`` says of every schedule; SKIP where there is none."""
+    if not case.subject.schedules:
+        yield skipped("the input yields no frequency table")
+    yield from map(judge, spectra(case))
 
 
 def _look(case: Case, schedule: Schedule) -> Spectrum:
@@ -246,5 +253,4 @@ def skipped(reason: str, spectrum: Spectrum | None = None) -> Outcome:
     return Outcome(status=Status.SKIP, schedule=name, message=reason)
 
 
-NO_TABLE = "the input yields no frequency table"
 VECTORS = "learned vectors of several layers and heads are not one list of channels"

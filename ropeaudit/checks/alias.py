@@ -34,15 +34,14 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ropeaudit.checks._spectrum import (
-    NO_TABLE,
     VECTORS,
     Spectrum,
     and_more,
     counted,
+    each,
     passed,
     place,
     skipped,
-    spectra,
     undecided,
 )
 from ropeaudit.checks.interface import Case
@@ -83,12 +82,7 @@ _Found = list[tuple[list[int], list[_Relation]]]
 
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
-    none = True
-    for spectrum in spectra(case):
-        none = False
-        yield _judge(case, spectrum, params)
-    if none:
-        yield skipped(NO_TABLE)
+    return each(case, lambda spectrum: _judge(case, spectrum, params))
 
 
 def _judge(case: Case, spectrum: Spectrum, params: Params) -> Outcome:
@@ -174,8 +168,7 @@ def _relate(values: Sequence[float], i: int, j: int) -> _Relation | None:
 
 def _half_step(value: float, dtype: str) -> float:
     """Half the distance to the next number of the format (float32 where it is unknown)."""
-    fmt = FORMATS.get(dtype, FORMATS["float32"])
-    return math.ldexp(0.5, max(math.frexp(value)[1] - 1, fmt.min_exponent) - fmt.precision + 1)
+    return FORMATS.get(dtype, FORMATS["float32"]).spacing(value) / 2
 
 
 def _evidence(found: _Found, length: int) -> dict[str, object]:

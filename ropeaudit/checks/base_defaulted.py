@@ -31,7 +31,6 @@ from ropeaudit.checks._lengths import number, passed, skipped, text
 from ropeaudit.checks._practice import DEFAULT_IS_RIGHT, USUAL_BASE
 from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
-from ropeaudit.document import Document
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
@@ -119,8 +118,7 @@ def _elsewhere(case: Case, observation: Observation) -> str | None:
     """
     if not any(o.kind is Oddity.GENERIC_READING for o in case.subject.observations):
         return None
-    document = case.subject.reading.document if case.subject.reading else None
-    data = document.data if isinstance(document, Document) else {}
+    data = case.document.data if case.document else {}
     named = observation.evidence.get("elsewhere")
     return str(named) if named else next((k for k in HIDDEN if data.get(k) is not None), None)
 

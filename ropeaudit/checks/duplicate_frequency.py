@@ -35,18 +35,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ropeaudit.checks._spectrum import (
-    NO_TABLE,
     VECTORS,
     Spectrum,
     and_more,
     channels,
     copies,
     counted,
+    each,
     padded,
     passed,
     place,
     skipped,
-    spectra,
     undecided,
 )
 from ropeaudit.checks._words import sentence
@@ -65,12 +64,7 @@ class Params:
 
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
-    none = True
-    for spectrum in spectra(case):
-        none = False
-        yield _judge(spectrum, params)
-    if none:
-        yield skipped(NO_TABLE)
+    return each(case, lambda spectrum: _judge(spectrum, params))
 
 
 def _judge(spectrum: Spectrum, params: Params) -> Outcome:

@@ -32,7 +32,6 @@ from collections.abc import Iterator
 from ropeaudit.checks._lengths import number, passed, place, skipped, text
 from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
-from ropeaudit.document import Document
 from ropeaudit.facts import Observation, Oddity, Origin
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
@@ -104,9 +103,7 @@ def _original_missing(schedule: Schedule, observation: Observation) -> Outcome:
 
 def _linear(case: Case, schedule: Schedule, params: Params) -> Outcome:
     length, factor = schedule.context.declared, number(schedule, "factor")
-    reading = case.subject.reading
-    document = reading.document if reading else None
-    data = document.data if isinstance(document, Document) else {}
+    data = case.document.data if case.document else {}
     other = next((data[k] for k in TRAINED_KEYS if isinstance(data.get(k), int)), None)
     if not length or not factor or factor == 1 or not other or other <= length:
         return skipped(f"{schedule.name}: linear scaling states no original length")

@@ -34,7 +34,7 @@ from typing import Any
 from ropeaudit.checks._lengths import passed, skipped
 from ropeaudit.checks._words import sentence
 from ropeaudit.checks.interface import Case
-from ropeaudit.document import Document, unescape
+from ropeaudit.document import unescape
 from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
@@ -181,10 +181,7 @@ def _agrees(key: str, value: Any, schedule: Schedule) -> bool:
 
 def _written(case: Case, o: Observation) -> Any:
     """What the document holds at the place of the observation; None if that cannot be told."""
-    reading = case.subject.reading
-    node: Any = (
-        reading.document.data if reading and isinstance(reading.document, Document) else None
-    )
+    node: Any = case.document.data if case.document else None
     pointer = o.location.pointer if o.location else None
     if node is None or not pointer:
         return None
@@ -208,9 +205,8 @@ def _value(case: Case, o: Observation, *keys: str) -> Any:
 
 
 def _inverted_list(case: Case) -> Iterator[Outcome]:
-    reading = case.subject.reading
-    document = reading.document if reading else None
-    if not isinstance(document, Document):
+    document = case.document
+    if document is None:
         return
     for prefix, data in (("", document.data), ("/text_config", document.data.get("text_config"))):
         if not isinstance(data, Mapping):

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
+from ropeaudit.document import Document
 from ropeaudit.findings import Outcome
 from ropeaudit.records import field, record
 from ropeaudit.schedule.core import Schedule
@@ -25,6 +26,12 @@ class Case:
     subject: Subject
     lengths: tuple[int, ...] = ()
     memo: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def document(self) -> Document | None:
+        """The config as it stands in the file; None for tables and GGUF metadata."""
+        found = self.subject.reading.document if self.subject.reading else None
+        return found if isinstance(found, Document) else None
 
     def lengths_for(self, schedule: Schedule) -> tuple[int, ...]:
         """Lengths to judge a text schedule at: trained, declared, asked for; sorted, unique.

@@ -35,16 +35,7 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ropeaudit.checks._spectrum import (
-    NO_TABLE,
-    Spectrum,
-    counted,
-    passed,
-    place,
-    skipped,
-    spectra,
-    strange,
-)
+from ropeaudit.checks._spectrum import Spectrum, counted, each, passed, place, strange
 from ropeaudit.checks._words import sentence
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
@@ -75,12 +66,7 @@ class _Fault:
 
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
-    none = True
-    for spectrum in spectra(case):
-        none = False
-        yield _judge(spectrum, params)
-    if none:
-        yield skipped(NO_TABLE)
+    return each(case, lambda spectrum: _judge(spectrum, params))
 
 
 def _judge(spectrum: Spectrum, params: Params) -> Outcome:
@@ -138,7 +124,7 @@ def _values(spectrum: Spectrum, params: Params) -> Iterator[_Fault]:
 def _normal(spectrum: Spectrum) -> float:
     """The smallest normal number of the table's format."""
     fmt = FORMATS.get(spectrum.schedule.dtype)
-    return math.ldexp(1.0, fmt.min_exponent) if fmt else _TINY
+    return fmt.smallest if fmt else _TINY
 
 
 def _unfilled(spectrum: Spectrum) -> Iterator[_Fault]:

@@ -39,14 +39,13 @@ from operator import sub
 from ropeaudit.checks._fit import ramp
 from ropeaudit.checks._spectrum import (
     GEOMETRIC_LAWS,
-    NO_TABLE,
     VECTORS,
     Spectrum,
     counted,
+    each,
     follows_law,
     place,
     skipped,
-    spectra,
     undecided,
 )
 from ropeaudit.checks.interface import Case
@@ -76,12 +75,7 @@ class _Outlier:
 
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
-    none = True
-    for spectrum in spectra(case):
-        none = False
-        yield _judge(spectrum, params)
-    if none:
-        yield skipped(NO_TABLE)
+    return each(case, lambda spectrum: _judge(spectrum, params))
 
 
 def _judge(spectrum: Spectrum, params: Params) -> Outcome:

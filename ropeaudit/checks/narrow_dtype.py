@@ -159,7 +159,7 @@ def _severity(case: Case, law: Law, worst: float, merged: bool, params: Params) 
 
 def _subnormal(schedule: Schedule, dtype: str) -> int:
     """Values below the normal range, which hold fewer bits still."""
-    smallest = math.ldexp(1.0, FORMATS[dtype].min_exponent)
+    smallest = FORMATS[dtype].smallest
     return sum(1 for v in schedule.inv_freq if 0 < abs(v) < smallest)
 
 

@@ -39,15 +39,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ropeaudit.checks._spectrum import (
-    NO_TABLE,
     VECTORS,
     Spectrum,
     and_more,
     counted,
+    each,
     passed,
     place,
     skipped,
-    spectra,
     undecided,
 )
 from ropeaudit.checks.interface import Case
@@ -77,12 +76,7 @@ class _Found:
 
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
-    none = True
-    for spectrum in spectra(case):
-        none = False
-        yield _judge(case, spectrum, params)
-    if none:
-        yield skipped(NO_TABLE)
+    return each(case, lambda spectrum: _judge(case, spectrum, params))
 
 
 def _judge(case: Case, spectrum: Spectrum, params: Params) -> Outcome:

@@ -41,16 +41,15 @@ from typing import Any
 from ropeaudit.checks._fit import Fit, Ramp, fit, ramp
 from ropeaudit.checks._spectrum import (
     GEOMETRIC_LAWS,
-    NO_TABLE,
     VECTORS,
     Spectrum,
     copies,
+    each,
     follows_law,
     padded,
     passed,
     place,
     skipped,
-    spectra,
     straightness,
     undecided,
 )
@@ -68,12 +67,7 @@ class Params:
 
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
-    none = True
-    for spectrum in spectra(case):
-        none = False
-        yield _judge(spectrum, params)
-    if none:
-        yield skipped(NO_TABLE)
+    return each(case, lambda spectrum: _judge(spectrum, params))
 
 
 def _judge(spectrum: Spectrum, params: Params) -> Outcome:

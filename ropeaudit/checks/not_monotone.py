@@ -36,16 +36,15 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ropeaudit.checks._spectrum import (
-    NO_TABLE,
     Spectrum,
     copies,
     counted,
+    each,
     falls_or_stays,
     passed,
     place,
     rises,
     skipped,
-    spectra,
     undecided,
 )
 from ropeaudit.checks.interface import Case
@@ -64,12 +63,7 @@ class Params:
 
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
-    none = True
-    for spectrum in spectra(case):
-        none = False
-        yield _judge(spectrum)
-    if none:
-        yield skipped(NO_TABLE)
+    return each(case, _judge)
 
 
 def _judge(spectrum: Spectrum) -> Outcome:

@@ -29,7 +29,6 @@ from collections.abc import Iterator
 from ropeaudit.checks._lengths import passed, skipped, text, unknown
 from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
-from ropeaudit.document import Document
 from ropeaudit.errors import shown
 from ropeaudit.facts import Location
 from ropeaudit.findings import Outcome, Status
@@ -84,9 +83,8 @@ def _stated(case: Case, schedule: Schedule) -> tuple[str, object, Location | Non
         fact = schedule.fact(key)
         if fact is not None:
             return key, fact.value, fact.location
-    reading = case.subject.reading
-    document = reading.document if reading else None
-    if isinstance(document, Document):
+    document = case.document
+    if document is not None:
         for key in KEYS:
             if key in document.data:
                 return key, document.data[key], Location(file=document.file, pointer=f"/{key}")

@@ -31,15 +31,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ropeaudit.checks._spectrum import (
-    NO_TABLE,
     VECTORS,
     Spectrum,
     counted,
+    each,
     padded,
     passed,
     place,
     skipped,
-    spectra,
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Status
@@ -55,12 +54,7 @@ class Params:
 
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
-    none = True
-    for spectrum in spectra(case):
-        none = False
-        yield _judge(spectrum)
-    if none:
-        yield skipped(NO_TABLE)
+    return each(case, _judge)
 
 
 def _judge(spectrum: Spectrum) -> Outcome:

@@ -54,6 +54,16 @@ class FloatFormat:
     saturates: bool = False
     """Formats without infinity (float8_e4m3fn) keep ``largest``, as torch 2.13 casts do."""
 
+    @property
+    def smallest(self) -> float:
+        """The smallest normal number; what is below holds fewer bits."""
+        return math.ldexp(1.0, self.min_exponent)
+
+    def spacing(self, value: float) -> float:
+        """Distance between neighbouring numbers of the format at ``value``, subnormals included."""
+        exponent = max(math.frexp(value)[1] - 1, self.min_exponent)
+        return math.ldexp(1.0, exponent - self.precision + 1)
+
 
 FORMATS = {
     f.name: f
@@ -76,8 +86,7 @@ def round_to(value: float, dtype: str) -> float:
     if dtype == "float64" or value == 0 or not math.isfinite(value):
         return value
     fmt = FORMATS[dtype]
-    exponent = max(math.frexp(value)[1] - 1, fmt.min_exponent)
-    step = math.ldexp(1.0, exponent - fmt.precision + 1)
+    step = fmt.spacing(value)
     # Division by a power of two is exact and round() is nearest even, so this is one rounding.
     rounded = round(value / step) * step
     if abs(rounded) <= fmt.largest:
