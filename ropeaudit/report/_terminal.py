@@ -7,7 +7,6 @@ and 40 µs a line, which is felt in a run over thousands of configs.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from typing import TextIO
@@ -174,7 +173,3 @@ def ascii_only(text: str) -> str:
     for sign, plain in _PLAIN.items():
         text = text.replace(sign, plain)
     return text.encode("ascii", "backslashreplace").decode()
-
-
-def environment() -> Mapping[str, str]:
-    return os.environ

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ropeaudit.verdict import Report, SubjectReport
 
 FORMAT = "console"
-MACHINE = False
 
 FEW = 5
 """Up to so many targets each get their schedules and pictures."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ropeaudit.verdict import Report
 
 FORMAT = "github"
-MACHINE = True
 
 SHOWN = 10
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}

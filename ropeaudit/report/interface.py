@@ -24,7 +24,6 @@ class Format(Protocol):
     """A module of this package."""
 
     FORMAT: str
-    MACHINE: bool
 
     def render(self, report: Report) -> str:
         """The whole report as text that ends with a newline (or is empty)."""

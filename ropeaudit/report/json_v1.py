@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ropeaudit.verdict import Report, SubjectReport
 
 FORMAT = "json-v1"
-MACHINE = True
 
 TOOL = {"name": "ropeaudit", "version": __version__}
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ropeaudit.verdict import Report, SubjectReport
 
 FORMAT = "markdown"
-MACHINE = True
 
 MAX_BYTES = 900_000
 """GitHub refuses a step summary above 1 MiB."""

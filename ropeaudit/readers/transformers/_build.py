@@ -9,11 +9,11 @@ from ropeaudit.readers.transformers import _layers
 from ropeaudit.readers.transformers._axes import axes_of
 from ropeaudit.readers.transformers._dicts import Rope, Ropes
 from ropeaudit.readers.transformers._inputs import (
-    KNOWN_TYPES,
     at_length,
     call,
     choose_law,
     inputs_of,
+    is_scaling,
     list_problem,
     variants,
     where,
@@ -103,9 +103,8 @@ def _schedule(
     window: int | None,
 ) -> Schedule:
     sections = rope.values.get("mrope_section")
-    own = kind not in KNOWN_TYPES or kind == "default"
     axes = axes_of(
-        node.rope.get("kind", "default") if own else kind,
+        kind if is_scaling(node, kind) else node.rope.get("kind", "default"),
         node.rope.get("axes"),
         sections,
         len(built.inv_freq),
@@ -125,7 +124,7 @@ def _schedule(
         pairing=_pairing(node),
         axes=axes,
         inv_freq=built.inv_freq,
-        unscaled=_unscaled(kind, inputs, built),
+        unscaled=_unscaled(node, kind, inputs, built),
         static_channels=built.static_channels,
         attention_scaling=built.attention_scaling,
         softmax_scale=_softmax(node, rope, kind),
@@ -156,7 +155,7 @@ def _pairing(node: Node) -> str:
     return rule
 
 
-def _unscaled(kind: str, inputs: Inputs, built: Built) -> tuple[float, ...] | None:
+def _unscaled(node: Node, kind: str, inputs: Inputs, built: Built) -> tuple[float, ...] | None:
     """The table before context extension, None where it cannot be known."""
     if kind == "ntk_alpha":
         return None
@@ -165,7 +164,7 @@ def _unscaled(kind: str, inputs: Inputs, built: Built) -> tuple[float, ...] | No
             return built.inv_freq
         law = family("proportional")
         plain = {k: v for k, v in inputs.scaling.items() if k != "factor"}
-    elif kind == "ntk_fixed" or (kind in KNOWN_TYPES and kind != "default"):
+    elif is_scaling(node, kind):
         law, plain = family("default"), {}
     else:
         return built.inv_freq

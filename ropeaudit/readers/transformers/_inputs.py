@@ -33,15 +33,28 @@ def choose_law(
     for renamed, key in rule.get("alpha_types", {}).items():
         if wanted == renamed and rope.values.get(key):
             return "ntk_alpha", family("ntk_alpha")
-    own_types = rule.get("own_types", ())
     if "types" in rule and wanted not in rule["types"]:
         limit = f"only {' and '.join(rule['types'])}"
         observations.append(_unknown(node, rope, limit))
         return str(wanted), None
-    if isinstance(wanted, str) and wanted in (*KNOWN_TYPES, *own_types) and only is None:
+    if (
+        isinstance(wanted, str)
+        and (wanted in KNOWN_TYPES or _is_own(node, wanted))
+        and only is None
+    ):
         return wanted, family(wanted)
     observations.append(_unknown(node, rope, "only axial" if only else None))
     return str(wanted), None
+
+
+def _is_own(node: Node, kind: str) -> bool:
+    """Whether ``kind`` is a type that only this model type's own code builds."""
+    return kind in node.rope.get("own_types", ())
+
+
+def is_scaling(node: Node, kind: str) -> bool:
+    """Whether ``kind`` is a rope type other than the plain one, and no tower's own table."""
+    return kind != "default" and (kind in KNOWN_TYPES or _is_own(node, kind))
 
 
 def _unknown(node: Node, rope: Rope, limit: str | None) -> Observation:
@@ -65,7 +78,7 @@ def inputs_of(node: Node, rope: Rope, kind: str, declared: int | None) -> tuple[
     base = number(values.get("rope_theta"), "rope_theta", where(node, rope, "rope_theta"))
     head = head_width(node, rope.label)
     partial = _partial(node, rope, kind)
-    plain = kind not in KNOWN_TYPES or kind == "default"
+    plain = not is_scaling(node, kind)
     if plain and not rule.get("partial"):
         rotary = head
     elif kind == "proportional":
