@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from ropeaudit.checks._words import sentence
 from ropeaudit.checks.interface import Case
@@ -18,6 +18,14 @@ UNSCALED = frozenset({"default", "axial", "stored", "learned", "proportional"})
 def text(schedules: Iterable[Schedule]) -> tuple[Schedule, ...]:
     """Schedules whose positions are tokens, so that context lengths apply."""
     return tuple(s for s in schedules if s.is_text)
+
+
+def each_text(case: Case, judge: Callable[[Schedule], Outcome]) -> Iterator[Outcome]:
+    """What ``judge`` says of every text schedule; SKIP where there is none."""
+    schedules = text(case.subject.schedules)
+    if not schedules:
+        yield skipped("no schedule turns with token positions")
+    yield from map(judge, schedules)
 
 
 def judged_lengths(case: Case, schedule: Schedule) -> tuple[int, ...]:

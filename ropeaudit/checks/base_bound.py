@@ -28,7 +28,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ropeaudit.checks._lengths import finite, judged_lengths, passed, place, skipped, text, unknown
+from ropeaudit.checks._lengths import (
+    each_text,
+    finite,
+    judged_lengths,
+    passed,
+    place,
+    skipped,
+    unknown,
+)
 from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
@@ -63,11 +71,7 @@ class Scan:
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
     """One outcome for each text schedule; distances in positions."""
-    schedules = text(case.subject.schedules)
-    if not schedules:
-        yield skipped("no schedule turns with token positions")
-    for schedule in schedules:
-        yield _judge(case, schedule, params)
+    return each_text(case, lambda schedule: _judge(case, schedule, params))
 
 
 def _judge(case: Case, schedule: Schedule, params: Params) -> Outcome:

@@ -26,7 +26,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ropeaudit.checks._lengths import finite, judged_lengths, passed, place, skipped, text, unknown
+from ropeaudit.checks._lengths import (
+    each_text,
+    finite,
+    judged_lengths,
+    passed,
+    place,
+    skipped,
+    unknown,
+)
 from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
@@ -45,11 +53,7 @@ class Params:
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
     """One outcome for each text schedule; lengths in positions."""
-    schedules = text(case.subject.schedules)
-    if not schedules:
-        yield skipped("no schedule turns with token positions")
-    for schedule in schedules:
-        yield _judge(case, schedule)
+    return each_text(case, lambda schedule: _judge(case, schedule))
 
 
 def _judge(case: Case, schedule: Schedule) -> Outcome:

@@ -34,13 +34,13 @@ from collections.abc import Iterator
 
 from ropeaudit.checks._lengths import (
     UNSCALED,
+    each_text,
     finite,
     judged_lengths,
     number,
     passed,
     place,
     skipped,
-    text,
     unknown,
 )
 from ropeaudit.checks._words import about
@@ -73,11 +73,7 @@ class Reach:
 
 def run(case: Case, params: Params) -> Iterator[Outcome]:
     """One outcome for each text schedule; phases in radians."""
-    schedules = text(case.subject.schedules)
-    if not schedules:
-        yield skipped("no schedule turns with token positions")
-    for schedule in schedules:
-        yield _judge(case, schedule, params)
+    return each_text(case, lambda schedule: _judge(case, schedule, params))
 
 
 def _judge(case: Case, schedule: Schedule, params: Params) -> Outcome:

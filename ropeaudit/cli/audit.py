@@ -11,6 +11,7 @@ from ropeaudit.cli import _options as option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ropeaudit.config import Settings
     from ropeaudit.report._terminal import View
@@ -73,6 +74,15 @@ def command(
     names, left_out = expand(targets or ())
     say_left_out(left_out)
     report = _audit(names, settings, tuple(override or ()), quiet)
+    raise typer.Exit(_tell(report, settings, files, verbose=verbose, quiet=quiet))
+
+
+def _tell(
+    report: Report, settings: Settings, files: list[tuple[str, Path]], *, verbose: bool, quiet: bool
+) -> int:
+    """Writes the report wherever it is wanted; the exit code."""
+    from ropeaudit.cli import _output
+
     code = report.exit_code
     if settings.exit_zero and code != 2:
         code = 0
@@ -85,7 +95,7 @@ def command(
         from ropeaudit.report.markdown import render
 
         _output.append_summary(render(report))
-    raise typer.Exit(code)
+    return code
 
 
 def _audit(
