@@ -88,6 +88,20 @@ class Walk:
     notes: list[Note] = field(default_factory=list)
 
 
+@record(kw_only=True)
+class _Part:
+    """A config object on the way: where it stands, what it is read as, and in which component."""
+
+    data: Mapping[str, Json]
+    pointer: str = ""
+    model_type: str | None = None
+    component: str | None = None
+    """None where the data about the model type says it."""
+    depth: int = 0
+    present: bool = True
+    """False where the file lacks the part and the class defaults stand in for it."""
+
+
 def walk(document: Document) -> Walk:
     """Every node of ``document`` that holds a rotary table, parents before parts."""
     found = Walk()
@@ -96,43 +110,37 @@ def walk(document: Document) -> Walk:
     if model_type is not None and not isinstance(model_type, str):
         raise unexpected("model_type", model_type, "a name", where="/model_type")
     found.model_type = model_type
-    _visit(found, document, data, "", model_type, None, 0)
+    _visit(found, document, _Part(data=data, model_type=model_type))
     return found
 
 
-def _visit(
-    found: Walk,
-    document: Document,
-    data: Mapping[str, Json],
-    pointer: str,
-    model_type: str | None,
-    component: str | None,
-    depth: int,
-    *,
-    present: bool = True,
-) -> None:
-    spec = _spec(data, model_type)
+def _visit(found: Walk, document: Document, part: _Part) -> None:
+    spec = _spec(part.data, part.model_type)
     if spec is None:
-        _unknown(found, document, data, pointer, model_type, component, depth)
+        _unknown(found, document, part)
         return
-    why = _remote.why_none(spec, data)
+    why = _remote.why_none(spec, part.data)
     if why is not None:
-        if depth == 0:
-            found.notes.append(Note("no_rotary", f"{quoted(model_type)}: {why}"))
+        if part.depth == 0:
+            found.notes.append(Note("no_rotary", f"{quoted(part.model_type)}: {why}"))
         return
     if "rope" in spec:
-        name = component or spec.get("component", "text")
-        if "remote" in spec and present:
+        name = part.component or spec.get("component", "text")
+        if "remote" in spec and part.present:
             message = spec["remote"]
-            found.observations.append(_remote.observation(document, pointer, name, message))
-        node = Node(document, data, pointer, model_type, name, spec, present=present)
+            found.observations.append(_remote.observation(document, part.pointer, name, message))
+        node = Node(
+            document, part.data, part.pointer, part.model_type, name, spec, present=part.present
+        )
         off = _switched_off(node)
         if off is None:
             found.nodes.append(node)
-        elif depth == 0:
+        elif part.depth == 0:
             found.notes.append(Note("no_rotary", off))
-    for part in spec.get("parts", ()):
-        _part(found, document, data, pointer, part, component, depth, spec, present=present)
+    for rule in spec.get("parts", ()):
+        inner = _inner(part, rule, spec)
+        if inner is not None and part.depth < MAX_DEPTH:
+            _visit(found, document, inner)
 
 
 def _switched_off(node: Node) -> str | None:
@@ -153,35 +161,34 @@ def _spec(data: Mapping[str, Json], model_type: str | None) -> Spec | None:
     return spec
 
 
-def _part(
-    found: Walk,
-    document: Document,
-    data: Mapping[str, Json],
-    pointer: str,
-    part: list[Any],
-    component: str | None,
-    depth: int,
-    spec: Spec,
-    *,
-    present: bool,
-) -> None:
-    key, optional, model_type, open_type = part[:4]
-    sub, where = data.get(key), f"{pointer}/{escape(key)}"
-    if sub is None and key == spec.get("flat_part"):
+def _inner(outer: _Part, rule: list[Any], spec: Spec) -> _Part | None:
+    """The part that ``rule`` names, None where it is optional and absent.
+
+    Raises InvalidValue for something else in its place.
+    """
+    key, optional, model_type, open_type = rule[:4]
+    data, pointer = outer.data.get(key), f"{outer.pointer}/{escape(key)}"
+    present = outer.present
+    if data is None and key == spec.get("flat_part"):
         # Files from before the parts were split keep the text fields on top.
-        sub, where = data, pointer
-    elif sub is None:
+        data, pointer = outer.data, outer.pointer
+    elif data is None:
         if optional:
-            return
-        sub, present = part[4] if len(part) > 4 else {}, False
-    elif isinstance(sub, dict):
-        if open_type and isinstance(sub.get("model_type"), str):
-            model_type = sub["model_type"]
+            return None
+        data, present = rule[4] if len(rule) > 4 else {}, False
+    elif isinstance(data, dict):
+        if open_type and isinstance(data.get("model_type"), str):
+            model_type = data["model_type"]
     else:
-        raise unexpected(key, sub, "an object of settings", where=where)
-    if depth < MAX_DEPTH:
-        name = part_component(key, component)
-        _visit(found, document, sub, where, model_type, name, depth + 1, present=present)
+        raise unexpected(key, data, "an object of settings", where=pointer)
+    return _Part(
+        data=data,
+        pointer=pointer,
+        model_type=model_type,
+        component=part_component(key, outer.component),
+        depth=outer.depth + 1,
+        present=present,
+    )
 
 
 def part_component(key: str, parent: str | None) -> str:
@@ -192,36 +199,34 @@ def part_component(key: str, parent: str | None) -> str:
     return name
 
 
-def _unknown(
-    found: Walk,
-    document: Document,
-    data: Mapping[str, Json],
-    pointer: str,
-    model_type: str | None,
-    component: str | None,
-    depth: int,
-) -> None:
+def _unknown(found: Walk, document: Document, part: _Part) -> None:
     """A type without an entry: no rotary if transformers knows it, else the common rules."""
+    data, model_type = part.data, part.model_type
     if model_type is not None and is_known_without_rotary(model_type):
-        if depth == 0:
+        if part.depth == 0:
             found.notes.append(
                 Note("no_rotary", f"{quoted(model_type)} has no rotary position encoding")
             )
         return
-    if depth > MAX_DEPTH:
+    if part.depth > MAX_DEPTH:
         return
-    rotary = any(data.get(key) is not None for key in ROTARY_MARKS)
-    parts = [k for k, v in data.items() if k.endswith("_config") and _is_part(v)]
-    if rotary and _has_width(data):
+    inner = [k for k, v in data.items() if k.endswith("_config") and _is_part(v)]
+    if any(data.get(key) is not None for key in ROTARY_MARKS) and _has_width(data):
+        name = part.component or "text"
         found.nodes.append(
-            Node(document, data, pointer, model_type, component or "text", GENERIC, generic=True)
+            Node(document, data, part.pointer, model_type, name, GENERIC, generic=True)
         )
-        found.observations.append(_generic(document, pointer, model_type))
-    for key in parts:
-        sub = data[key]
-        kind = sub.get("model_type") if isinstance(sub.get("model_type"), str) else None
-        where, name = f"{pointer}/{escape(key)}", part_component(key, component)
-        _visit(found, document, sub, where, kind, name, depth + 1)
+        found.observations.append(_generic(document, part.pointer, model_type))
+    for key in inner:
+        kind = data[key].get("model_type")
+        sub = _Part(
+            data=data[key],
+            pointer=f"{part.pointer}/{escape(key)}",
+            model_type=kind if isinstance(kind, str) else None,
+            component=part_component(key, part.component),
+            depth=part.depth + 1,
+        )
+        _visit(found, document, sub)
 
 
 def _is_part(value: Json) -> bool:
