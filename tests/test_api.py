@@ -11,83 +11,10 @@ from typing import Any
 import pytest
 
 import ropeaudit
-from ropeaudit.findings import Finding, Status
-from ropeaudit.verdict import SubjectReport
+from tests.live_models import LLAMA3, SIZES, YARN, errors, gemma3, llama, phi3, prompt, refused
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-
-SIZES = {
-    "hidden_size": 256,
-    "intermediate_size": 64,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "head_dim": 128,
-    "num_hidden_layers": 2,
-    "vocab_size": 64,
-    "max_position_embeddings": 4096,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
-LLAMA3 = {
-    "rope_type": "llama3",
-    "rope_theta": 500000.0,
-    "factor": 8.0,
-    "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 8192,
-}
-YARN = {
-    "rope_type": "yarn",
-    "rope_theta": 1000000.0,
-    "factor": 4.0,
-    "original_max_position_embeddings": 1024,
-}
-
-
-def llama(**options: Any) -> Any:
-    options = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}} | options
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES | options))
-
-
-def gemma3() -> Any:
-    config = transformers.Gemma3TextConfig(**SIZES | {"num_hidden_layers": 6})
-    return transformers.Gemma3ForCausalLM(config)
-
-
-def phi3() -> Any:
-    scaling = {
-        "rope_type": "longrope",
-        "rope_theta": 10000.0,
-        "short_factor": [1.0 + 0.001 * k for k in range(64)],
-        "long_factor": [1.0 + 0.5 * k for k in range(64)],
-        "original_max_position_embeddings": 64,
-    }
-    options = {"rope_parameters": scaling, "original_max_position_embeddings": 64}
-    return transformers.Phi3ForCausalLM(
-        transformers.Phi3Config(**SIZES | options | {"max_position_embeddings": 256})
-    )
-
-
-def prompt(model: Any, length: int) -> Any:
-    with torch.no_grad():
-        model(torch.ones(1, length, dtype=torch.long))
-    return model
-
-
-def errors(report: SubjectReport) -> dict[str, Finding]:
-    return {
-        f.rule: f
-        for f in report.findings
-        if f.status is Status.FAIL and f.severity is ropeaudit.Severity.ERROR
-    }
-
-
-def refused(model: Any, **options: Any) -> str:
-    with pytest.raises(ropeaudit.UnsafeScheduleError) as caught:
-        ropeaudit.assert_safe(model, **options)
-    return str(caught.value)
 
 
 HEALTHY: dict[str, Callable[[], Any]] = {
@@ -113,6 +40,8 @@ def test_healthy_models_pass(name: str) -> None:
 
 
 SMALL = SIZES | {"hidden_size": 128, "num_hidden_layers": 4}
+
+
 FAMILIES: dict[str, dict[str, Any]] = {
     "Mistral": {},
     "Qwen2": {},
@@ -143,6 +72,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "first_k_dense_replace": 1,
     },
 }
+
+
 NO_HEAD_DIM = frozenset({"Phi", "GPTNeoX", "Falcon", "StableLm", "Persimmon", "DeepseekV3"})
 
 
@@ -196,123 +127,6 @@ def test_models_of_other_houses() -> None:
     report = ropeaudit.assert_safe(MetaStyle(500000.0))
     assert report.subject.built()[0].rope_theta == 500000.0
     assert "RA401" in refused(MetaStyle(10000.0))
-
-
-def uninitialised(fill: Callable[[Any], None]) -> Any:
-    with torch.device("meta"):
-        model = llama()
-    model.to_empty(device="cpu")
-    with torch.no_grad():
-        for buffer in model.buffers():
-            fill(buffer)
-    return model
-
-
-@pytest.mark.parametrize(
-    "fill",
-    [
-        lambda b: b.fill_(float("nan")),
-        lambda b: b.fill_(-1.468446e34),
-        lambda b: b.copy_(torch.linspace(6.93e-18, 3e5, len(b))),
-        lambda b: b.copy_(torch.rand(len(b), generator=torch.Generator().manual_seed(1)) * 2),
-    ],
-    ids=["nan", "huge", "plausible magnitudes", "random"],
-)
-def test_uninitialised_memory(fill: Callable[[Any], None]) -> None:
-    message = refused(uninitialised(fill))
-    assert "RA105" in message
-    assert "RA401" in message
-    assert "model.rotary_emb.inv_freq" in message
-
-
-def test_zeroed_buffers() -> None:
-    message = refused(uninitialised(lambda b: b.zero_()))
-    assert "RA104" in message
-    assert "RA101" in message
-
-
-def test_cast_to_bfloat16() -> None:
-    report = ropeaudit.audit(llama(max_position_embeddings=32768).to(torch.bfloat16)).subjects[0]
-    finding = errors(report)["RA501"]
-    assert finding.evidence["dtype"] == "bfloat16"
-    assert finding.location is not None
-    assert finding.location.tensor == "model.rotary_emb.inv_freq"
-    assert "RA401" not in errors(report)
-
-
-def test_cast_and_cast_back() -> None:
-    report = ropeaudit.audit(llama(max_position_embeddings=32768).to(torch.bfloat16).float())
-    assert errors(report.subjects[0])["RA501"].evidence["cast_back"] is True
-
-
-def test_config_changed_after_construction() -> None:
-    model = llama()
-    model.config.rope_parameters["rope_theta"] = 500000.0
-    message = refused(model)
-    assert "RA401 config-vs-stored" in message
-    assert "10000" in message
-
-
-def test_scaling_that_a_replaced_module_lost() -> None:
-    model = llama(rope_parameters=LLAMA3, max_position_embeddings=131072)
-    plain = llama(rope_parameters={"rope_type": "default", "rope_theta": 500000.0})
-    model.model.rotary_emb = plain.model.rotary_emb
-    assert "the llama3 scaling is lost" in refused(model)
-
-
-def test_attention_factor_that_a_replaced_module_lost() -> None:
-    model = llama(rope_parameters=YARN)
-    model.model.rotary_emb.attention_scaling = 1.0
-    assert "RA305" in errors(ropeaudit.audit(model).subjects[0])
-
-
-def test_dynamic_state_of_a_long_prompt() -> None:
-    scaling = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
-    model = prompt(llama(rope_parameters=scaling, max_position_embeddings=64), 300)
-    message = refused(model)
-    assert "RA401" in message
-    assert "state of an earlier" in message
-    report = ropeaudit.audit(model)
-    assert "stale_buffer" in {n.kind for n in report.subjects[0].subject.notes}
-    ropeaudit.assert_safe(prompt(model, 8))
-
-
-def test_swapped_tables_of_two_layer_types() -> None:
-    model = gemma3()
-    rotary = model.model.rotary_emb
-    with torch.no_grad():
-        swapped = rotary.full_attention_inv_freq.clone(), rotary.sliding_attention_inv_freq.clone()
-        rotary.sliding_attention_inv_freq.copy_(swapped[0])
-        rotary.full_attention_inv_freq.copy_(swapped[1])
-    message = refused(model)
-    assert message.count("RA401") == 2
-
-
-def test_one_layer_of_many_is_wrong() -> None:
-    model = llama(num_hidden_layers=4)
-    kind = type(model.model.rotary_emb)
-    for layer in model.model.layers:
-        layer.self_attn.rotary_emb = kind(model.config)
-    with torch.no_grad():
-        model.model.layers[2].self_attn.rotary_emb.inv_freq[5] *= 1.5
-    report = ropeaudit.audit(model).subjects[0]
-    finding = errors(report)["RA401"]
-    assert finding.location is not None
-    assert finding.location.tensor == "model.layers.2.self_attn.rotary_emb.inv_freq"
-
-
-def test_tensors_without_values_are_no_pass() -> None:
-    with torch.device("meta"):
-        model = llama()
-    message = refused(model)
-    assert "meta device" in message
-    assert ropeaudit.assert_safe(model, allow_unknown=True).subject.stored() == ()
-    assert ropeaudit.audit(model).verdict is not ropeaudit.Verdict.PASS
-
-
-def test_models_without_rotation_are_no_pass() -> None:
-    assert "could not be judged" in refused(torch.nn.Linear(2, 2))
-    assert ropeaudit.audit(torch.nn.Linear(2, 2)).exit_code == 3
 
 
 def test_values_that_are_no_target() -> None:

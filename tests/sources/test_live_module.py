@@ -9,32 +9,11 @@ from typing import Any
 import pytest
 
 from ropeaudit.errors import InvalidValue
-from ropeaudit.facts import Reading, StoredTable
 from ropeaudit.sources import live_module
+from tests.tiny_models import SIZES, by_place, llama
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-
-SIZES = {
-    "hidden_size": 64,
-    "intermediate_size": 64,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "num_hidden_layers": 2,
-    "vocab_size": 64,
-    "max_position_embeddings": 64,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
-
-
-def llama(**options: Any) -> Any:
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES | options))
-
-
-def by_place(reading: Reading) -> dict[str, StoredTable]:
-    return {t.location.tensor or "": t for t in reading.tables}
 
 
 def test_plain_model() -> None:
@@ -162,67 +141,6 @@ def test_config_changed_after_construction_shows_beside_the_old_buffer() -> None
     reading = live_module.read(model)
     assert reading.document.data["rope_parameters"]["rope_theta"] == 500000.0
     assert by_place(reading)["model.rotary_emb.inv_freq"].values == old
-
-
-class Wrapper(torch.nn.Module):
-    """As DDP, torch.compile, FSDP and PEFT do: the model is one attribute further down."""
-
-    def __init__(self, name: str, inner: Any) -> None:
-        super().__init__()
-        self.add_module(name, inner)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        ["module"],
-        ["_orig_mod"],
-        ["_fsdp_wrapped_module"],
-        ["base_model", "model"],
-        ["module", "_orig_mod"],
-    ],
-    ids=".".join,
-)
-def test_wrappers_change_the_place_and_not_the_name(path: list[str]) -> None:
-    model: Any = llama()
-    for name in reversed(path):
-        model = Wrapper(name, model)
-    reading = live_module.read(model)
-    prefix = ".".join(path)
-    table = by_place(reading)[f"{prefix}.model.rotary_emb.inv_freq"]
-    assert table.name == "model.rotary_emb.inv_freq"
-    assert reading.document is not None
-    assert table.state["config"] == ""
-
-
-def test_sharded_layers_keep_their_layer() -> None:
-    model = llama()
-    for at, layer in enumerate(model.model.layers):
-        layer.self_attn.rotary = torch.nn.Module()
-        layer.self_attn.rotary.register_buffer("inv_freq", torch.ones(8))
-        model.model.layers[at] = Wrapper("_fsdp_wrapped_module", layer)
-    tables = by_place(live_module.read(model))
-    table = tables["model.layers.1._fsdp_wrapped_module.self_attn.rotary.inv_freq"]
-    assert (table.layer, table.name) == (1, "model.layers.1.self_attn.rotary.inv_freq")
-
-
-def test_real_compile_wrapper() -> None:
-    compiled = torch.compile(llama(), backend="eager")
-    reading = live_module.read(compiled)
-    assert reading.target == "LlamaForCausalLM"
-    assert "_orig_mod.model.rotary_emb.inv_freq" in by_place(reading)
-
-
-def test_nested_configs_are_told_apart() -> None:
-    config = transformers.Qwen2VLConfig(
-        text_config=SIZES | {"rope_parameters": {
-            "rope_type": "default", "rope_theta": 1e6, "mrope_section": [2, 3, 3]}},
-        vision_config={"depth": 1, "embed_dim": 32, "num_heads": 2, "hidden_size": 64},
-    )  # fmt: skip
-    tables = by_place(live_module.read(transformers.Qwen2VLForConditionalGeneration(config)))
-    text = tables["model.language_model.rotary_emb.inv_freq"]
-    assert text.state["config"] == "/text_config"
-    assert any("visual" in name for name in tables)
 
 
 class Meta(torch.nn.Module):
