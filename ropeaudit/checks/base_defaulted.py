@@ -36,11 +36,12 @@ from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.keys import BASES
 
 SLUG = "base-defaulted"
 NEEDS = "subject"
 COMMON_DEFAULT = 10_000.0
-HIDDEN = ("rope_ratio", "rope_embedding_base", "rotary_emb_base", "rope_base", "rope_freq_base")
+HIDDEN = ("rope_ratio", *BASES[1:])
 """Keys in which models with code of their own keep the base, or a factor on it."""
 
 

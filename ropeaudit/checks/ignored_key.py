@@ -39,6 +39,7 @@ from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.keys import BASES, FRACTIONS, WIDTHS
 
 SLUG = "ignored-key"
 NEEDS = "subject"
@@ -59,16 +60,6 @@ MEANINGFUL = frozenset(
     }
 )  # fmt: skip
 """Keys that would change a table if they were read."""
-BASES = frozenset({"rope_theta", "rotary_emb_base", "rope_base", "rope_freq_base"})
-FRACTIONS = frozenset(
-    {
-        "partial_rotary_factor",
-        "rotary_pct",
-        "rope_percent",
-        "rope_percentage",
-        "rotary_emb_fraction",
-    }
-)
 SAME = (frozenset({"longrope", "su"}), frozenset({"default", "mrope"}))
 """Type names of one law."""
 ROTATED = ("no_rope_layers",)
@@ -173,7 +164,7 @@ def _agrees(key: str, value: Any, schedule: Schedule) -> bool:
         return False
     if key in BASES:
         return value == schedule.rope_theta
-    if key == "rotary_dim":
+    if key in WIDTHS:
         return value == schedule.rotary_dim
     head = schedule.head_dim or 0
     return key in FRACTIONS and 0 < value <= 1 and int(value * head) == schedule.rotary_dim

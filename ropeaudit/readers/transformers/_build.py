@@ -22,10 +22,25 @@ from ropeaudit.readers.transformers._node import Node, number, whole
 from ropeaudit.readers.transformers._standard import LENGTH_TYPES
 from ropeaudit.records import field, record, replace
 from ropeaudit.schedule.core import Context, Schedule
-from ropeaudit.schedule.families import Built, Inputs, family
+from ropeaudit.schedule.families import Built, Family, Inputs, family
 from ropeaudit.schedule.families.yarn import mscale
 
 AXIAL_KINDS = frozenset({"axial", "axial_thirds", "axial_dealt", "dinov3"})
+
+
+@record(kw_only=True)
+class _Task:
+    """One rope dict of a node: what it serves, and what its tables are built from."""
+
+    node: Node
+    rope: Rope
+    kind: str
+    law: Family
+    inputs: Inputs
+    facts: tuple[Fact, ...]
+    layers: tuple[int, ...] | None
+    declared: int | None
+    window: int | None
 
 
 @record(frozen=False)
@@ -47,8 +62,10 @@ def build(node: Node, ropes: Ropes, lengths: tuple[int, ...]) -> Result:
     shared = tuple(node.facts)
     for rope in ropes.found:
         node.facts[:] = shared
-        served = _served(node, rope, kinds, turning)
-        _build_one(node, rope, lengths, declared, kinds, served, out)
+        task = _task(node, rope, declared, kinds, turning, out)
+        if task is not None:
+            for variant, length in variants(task.kind, task.inputs, declared, lengths):
+                out.schedules.append(_schedule(task, variant, length))
     return out
 
 
@@ -65,49 +82,47 @@ def _served(
     return tuple(i for i in turning if kinds[i] in wanted)
 
 
-def _build_one(
+def _task(
     node: Node,
     rope: Rope,
-    lengths: tuple[int, ...],
     declared: int | None,
     kinds: list[str] | None,
-    served: tuple[int, ...] | None,
+    turning: tuple[int, ...] | None,
     out: Result,
-) -> None:
+) -> _Task | None:
+    """What to build for ``rope``; None, with an observation, where no table can be built."""
+    layers = _served(node, rope, kinds, turning)
     kind, law = choose_law(node, rope, out.observations)
     if law is None:
-        return
+        return None
     inputs, facts = inputs_of(node, rope, kind, declared)
     problem = list_problem(node, rope, kind, inputs)
     if problem is not None:
         out.observations.append(problem)
-        return
-    window = _layers.window(node, kinds, served)
-    for variant, length in variants(kind, inputs, declared, lengths):
-        built = call(node, rope, law, at_length(inputs, length))
-        out.schedules.append(
-            _schedule(node, rope, kind, inputs, built, variant, facts, served, declared, window)
-        )
+        return None
+    return _Task(
+        node=node,
+        rope=rope,
+        kind=kind,
+        law=law,
+        inputs=inputs,
+        facts=tuple(facts),
+        layers=layers,
+        declared=declared,
+        window=_layers.window(node, kinds, layers),
+    )
 
 
-def _schedule(
-    node: Node,
-    rope: Rope,
-    kind: str,
-    inputs: Inputs,
-    built: Built,
-    variant: str | None,
-    facts: list[Fact],
-    served: tuple[int, ...] | None,
-    declared: int | None,
-    window: int | None,
-) -> Schedule:
+def _schedule(task: _Task, variant: str | None, length: int | None) -> Schedule:
+    node, rope, kind, inputs = task.node, task.rope, task.kind, task.inputs
+    built = call(node, rope, task.law, at_length(inputs, length))
+    channels = len(built.inv_freq)
     sections = rope.values.get("mrope_section")
     axes = axes_of(
         kind if is_scaling(node, kind) else node.rope.get("kind", "default"),
         node.rope.get("axes"),
         sections,
-        len(built.inv_freq),
+        channels,
     )
     parameters = dict(built.parameters)
     if sections is not None:
@@ -116,11 +131,11 @@ def _schedule(
         component=node.component,
         layer_type=rope.label,
         variant=variant,
-        layers=served,
+        layers=task.layers,
         rope_type=_shown_type(kind),
         rope_theta=inputs.rope_theta,
         head_dim=inputs.head_dim,
-        rotary_dim=_rotated(kind, inputs, len(built.inv_freq)),
+        rotary_dim=_rotated(kind, inputs, channels),
         pairing=_pairing(node),
         axes=axes,
         inv_freq=built.inv_freq,
@@ -128,9 +143,9 @@ def _schedule(
         static_channels=built.static_channels,
         attention_scaling=built.attention_scaling,
         softmax_scale=_softmax(node, rope, kind),
-        context=_context(node, rope, kind, declared, window),
+        context=_context(task),
         parameters=parameters,
-        provenance=tuple(facts),
+        provenance=task.facts,
     )
 
 
@@ -183,16 +198,15 @@ def _softmax(node: Node, rope: Rope, kind: str) -> float:
     return math.pow(mscale(factor, number(weight, key, where(node, rope, key))), 2)
 
 
-def _context(
-    node: Node, rope: Rope, kind: str, declared: int | None, window: int | None
-) -> Context:
+def _context(task: _Task) -> Context:
+    node, rope, declared, window = task.node, task.rope, task.declared, task.window
     key = "original_max_position_embeddings"
     original = rope.values.get(key)
     if original is None:
         top, pointer = node.find(key)
         original = top if pointer is not None else None
     stated = original is not None and not rope.original_defaulted
-    if stated or (kind in LENGTH_TYPES and original is not None):
+    if stated or (task.kind in LENGTH_TYPES and original is not None):
         trained = whole(original, key, where(node, rope, key), 1, MAX_LENGTH)
         return Context(trained, declared, assumed=not stated, window=window)
-    return Context(declared, declared, assumed=kind != "dynamic", window=window)
+    return Context(declared, declared, assumed=task.kind != "dynamic", window=window)

@@ -12,6 +12,7 @@ from ropeaudit.readers.transformers._dicts import Rope, Ropes
 from ropeaudit.readers.transformers._node import Node
 from ropeaudit.readers.transformers._odd import SAME_TYPE, odd, small
 from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.keys import BASES, FRACTIONS, WIDTHS
 
 
 def schemas(node: Node, ropes: Ropes) -> Iterator[Observation]:
@@ -183,11 +184,11 @@ def _agrees(key: str, value: Json, schedules: Sequence[Schedule]) -> bool:
     for schedule in schedules:
         stated: float | None = None
         built: float = 0
-        if key in _vocabulary.FRACTIONS and schedule.head_dim and 0 < value <= 1:
+        if key in FRACTIONS and schedule.head_dim and 0 < value <= 1:
             stated, built = int(schedule.head_dim * value), schedule.rotary_dim
-        elif key in _vocabulary.WIDTHS:
+        elif key in WIDTHS:
             stated, built = value, schedule.rotary_dim
-        elif key in _vocabulary.BASES and schedule.rope_theta is not None:
+        elif key in BASES and schedule.rope_theta is not None:
             stated, built = value, schedule.rope_theta
         if stated is not None and stated == built:
             return True

@@ -8,6 +8,7 @@ from functools import cache
 from ropeaudit.errors import closest
 from ropeaudit.facts import Json
 from ropeaudit.readers.transformers._node import Node
+from ropeaudit.schedule.keys import BASES
 
 # Word lists below: easier to read than fifty quoted words.
 COMMON = frozenset(
@@ -40,19 +41,6 @@ LAYER_LISTS = frozenset({"no_rope_layers", "no_rope_layer_interval", "nope_layer
 
 ORDINARY = frozenset({"rope_theta", "rope_scaling", "rope_parameters", "rope_interleave"})
 """Keys of nearly every file, looked at elsewhere."""
-
-FRACTIONS = frozenset(
-    {
-        "partial_rotary_factor",
-        "rotary_pct",
-        "rope_pct",
-        "rope_percent",
-        "rope_percentage",
-        "rotary_emb_fraction",
-    }
-)
-WIDTHS = frozenset({"rotary_dim", "rotary_ndims", "qk_rope_head_dim"})
-BASES = ("rope_theta", "rotary_emb_base", "rope_embedding_base", "rotary_base", "rope_base")
 
 _KNOWN = tuple(sorted(COMMON | SCALING | TOP_LEVEL))
 
