@@ -54,7 +54,8 @@ def check(base: float, dim: int) -> None:
     check_width(dim)
     if dim % 2:
         raise InvalidValue(
-            f"the rotary width is {dim}, expected an even number", where="rope.dimension_count"
+            f"the rotary width is {dim}, expected an even number; convert again",
+            where="rope.dimension_count",
         )
     if not 0 < f32(base) < math.inf:
         raise unexpected(

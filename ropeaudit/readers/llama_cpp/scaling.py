@@ -98,7 +98,7 @@ def settle(keys: Keys, arch: Architecture) -> Scaling:
     if not math.isfinite(pre):
         raise InvalidValue(
             f"a scaling factor of {quoted(factor)} with yarn_log_multiplier "
-            f"{quoted(log_multiplier)} gives no finite attention factor",
+            f"{quoted(log_multiplier)} gives no finite attention factor; correct either",
             where="rope.scaling.factor",
         )
     return Scaling(
@@ -152,7 +152,8 @@ def softmax(scaling: Scaling, arch: Architecture) -> float:
     root = scaling.pre * gain * log_gain
     if not math.isfinite(root * root):
         raise InvalidValue(
-            "the attention factor and yarn_log_multiplier give no finite factor on the logits",
+            "the attention factor and yarn_log_multiplier give no finite factor on the logits; "
+            "correct either",
             where="rope.scaling.attn_factor",
         )
     return root**2

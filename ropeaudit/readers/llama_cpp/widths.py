@@ -48,7 +48,8 @@ def widths(keys: Keys, arch: Architecture, divisors: Divisors) -> Widths | None:
         check_width(width)
         if limit is not None and width > limit:
             raise InvalidValue(
-                f"rope.dimension_count is {quoted(width)}, and a head has {quoted(limit)} channels",
+                f"rope.dimension_count is {quoted(width)}, and a head has {quoted(limit)} "
+                "channels; convert the model again",
                 where="rope.dimension_count",
             )
     return Widths(rotary, shown, sliding, keys.count("attention.key_length_swa") or shown)

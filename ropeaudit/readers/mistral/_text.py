@@ -90,17 +90,20 @@ def _widths(file: Fields) -> tuple[int, int]:
     if head_dim is None:
         dim, heads = file.count("/dim", "dim"), file.count("/n_heads", "n_heads")
         if dim is None or heads is None:
-            raise InvalidValue("dim and n_heads must be numbers where head_dim is not stated")
+            raise InvalidValue(
+                "dim and n_heads must be numbers where head_dim is not stated; add one"
+            )
         if dim % heads:
             raise InvalidValue(
-                f"dim {dim} is not a multiple of n_heads {heads}, and head_dim is not stated",
+                f"dim {dim} is not a multiple of n_heads {heads}, and head_dim is not stated; "
+                "add it",
                 where="/dim",
             )
         head_dim = dim // heads
         file.facts.append(Fact("head_dim", head_dim, Origin.DERIVED))
     rotary = file.count("/qk_rope_head_dim", "rotary_dim") or head_dim
     if rotary % 2:
-        raise InvalidValue(f"the rotary width is {rotary}, expected an even number")
+        raise InvalidValue(f"the rotary width is {rotary}, expected an even number; correct it")
     return head_dim, rotary
 
 
@@ -194,7 +197,7 @@ def _yarn(file: Fields) -> tuple[dict[str, Any], float]:
         default = {"beta": 32.0, "alpha": 1.0}.get(key)
         scaling[name] = file.number(f"/yarn/{key}", name, default)
         if scaling[name] is None:
-            raise InvalidValue(f"yarn needs '{key}', which is missing", where=f"/yarn/{key}")
+            raise InvalidValue(f"yarn needs {key}, which is missing; add it", where=f"/yarn/{key}")
     for key in set(raw) - set(_YARN) - {"apply_scale"}:
         file.observe(
             Oddity.KEY_IGNORED,
@@ -224,7 +227,7 @@ def _layers(
     count = file.count("/n_layers", "n_layers")
     if count is not None and count > MAX_LAYERS:
         raise InvalidValue(
-            f"/n_layers is {count}, expected at most {MAX_LAYERS}", where="/n_layers"
+            f"/n_layers is {count}, expected at most {MAX_LAYERS}; correct it", where="/n_layers"
         )
     every = file.count("/nope_layer_interval", "nope_layer_interval")
     window = file.at("/sliding_window")
@@ -245,14 +248,15 @@ def _windowed(
         whole = isinstance(size, int) and not isinstance(size, bool)
         if size is not None and not (whole and 0 < size <= MAX_WINDOW):
             raise InvalidValue(
-                f"/sliding_window holds {shown(size)}, expected whole numbers or null",
+                f"/sliding_window holds {shown(size)}, expected whole numbers or null; correct it",
                 where="/sliding_window",
             )
     for layer in range(count):
         sizes.setdefault(pattern[layer % len(pattern)], []).append(layer)
     if len(sizes) > MAX_WINDOWS:
         raise InvalidValue(
-            f"/sliding_window holds {len(sizes)} different windows, expected at most {MAX_WINDOWS}",
+            f"/sliding_window holds {len(sizes)} different windows, expected at most "
+            f"{MAX_WINDOWS}; correct it",
             where="/sliding_window",
         )
     found: list[tuple[str | None, tuple[int, ...] | None, int | None]] = []

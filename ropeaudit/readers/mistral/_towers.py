@@ -27,7 +27,8 @@ def vision(file: Fields) -> list[Schedule]:
         return []
     if size % heads or size // heads % 4:
         raise InvalidValue(
-            f"the vision head width {size}/{heads} must be a multiple of 4", where=place
+            f"the vision head width {size}/{heads} must be a multiple of 4; correct either",
+            where=place,
         )
     head_dim = size // heads
     file.facts.append(Fact("head_dim", head_dim, Origin.DERIVED))

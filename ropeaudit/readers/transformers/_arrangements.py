@@ -97,7 +97,8 @@ def _by_layer(value: Json, index: int, pointer: str | None, key: str) -> tuple[J
         return value, pointer
     if index >= len(value):
         raise InvalidValue(
-            f"{key} has {len(value)} entries, expected one for each layer", where=pointer
+            f"{key} has {len(value)} entries, expected one for each layer; add the missing ones",
+            where=pointer,
         )
     return value[index], None if pointer is None else f"{pointer}/{index}"
 

@@ -102,7 +102,7 @@ def _shape(data: Mapping[str, Json], key: str, base: float) -> Shape:
 def _built_split(head: int, pointer: str) -> list[int]:
     if head < 6:
         raise InvalidValue(
-            f"{pointer} is {head}, expected at least 6 for three axes", where=pointer
+            f"{pointer} is {head}, expected at least 6 for three axes; correct it", where=pointer
         )
     side = 2 * (head // 6)
     return [head - 2 * side, side, side]
@@ -127,7 +127,9 @@ def _misfits(document: Document, key: str, schedule: Schedule) -> Iterator[Obser
 
 def _ladders(widths: Json, key: str, base: float) -> tuple[tuple[float, ...], tuple[Axis, ...]]:
     if not 1 <= len(widths) <= 16:
-        raise InvalidValue(f"/{key} has {len(widths)} axes, expected 1 to 16", where=f"/{key}")
+        raise InvalidValue(
+            f"/{key} has {len(widths)} axes, expected 1 to 16; correct it", where=f"/{key}"
+        )
     names = NAMES.get(len(widths), tuple(str(i) for i in range(len(widths))))
     table: list[float] = []
     axes: list[Axis] = []

@@ -131,7 +131,7 @@ def _check_rotary(node: Node, head: int, rotary: int, partial: float) -> None:
     if rotary < 2:
         raise InvalidValue(
             f"{shown(partial)} of a head of {head} leaves a rotary width of {rotary}, expected at "
-            "least 2",
+            "least 2; correct either",
             where=place,
         )
     # An odd partial width is rounded up and fits in the head; an odd full head does not fit.
@@ -139,7 +139,8 @@ def _check_rotary(node: Node, head: int, rotary: int, partial: float) -> None:
     allowed = derived and node.rope.get("odd_ok")
     if rotary == head and head > 4 and head % 2 and not allowed:
         raise InvalidValue(
-            f"the head width is {head} and all of it turns, expected an even width", where=place
+            f"the head width is {head} and all of it turns, expected an even width; correct it",
+            where=place,
         )
 
 

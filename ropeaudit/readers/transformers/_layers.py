@@ -47,7 +47,8 @@ def listed(node: Node) -> tuple[list[str] | None, str | None]:
         raise unexpected("layer_types", value, "a list of layer types", where=pointer)
     if len(value) > MAX_COUNT:
         raise InvalidValue(
-            f"layer_types has {len(value)} entries, expected at most {MAX_COUNT}", where=pointer
+            f"layer_types has {len(value)} entries, expected at most {MAX_COUNT}; shorten it",
+            where=pointer,
         )
     # Layer types of the feed-forward part stand in the same list in some files (Dory).
     skipped = node.spec.get("layers", {}).get("skip")
@@ -143,7 +144,7 @@ def _mapped(node: Node, rule: Mapping[str, Any], layers: int) -> list[str]:
     if None in found:
         raise InvalidValue(
             f"{rule['key']} holds {shown(value[found.index(None)])}, expected one of "
-            f"{', '.join(names)}",
+            f"{', '.join(names)}; correct it",
             where=f"{node.pointer}/{rule['key']}",
         )
     return [str(name) for name in found]

@@ -164,7 +164,8 @@ def _derived_width(node: Node, terms: list[Any]) -> int:
     width = max(int(times) * floor_division(node, terms), int(least))
     if width < 1:
         raise InvalidValue(
-            f"{' / '.join(map(str, terms))} gives a head width of {width}, expected at least 1",
+            f"{' / '.join(map(str, terms))} gives a head width of {width}, expected at least 1; "
+            "correct them",
             where=node.find(str(terms[-1]))[1] or str(terms[-1]),
         )
     node.facts.append(Fact("head_dim", width, Origin.DERIVED))

@@ -21,7 +21,7 @@ def build(inputs: Inputs) -> Built:
     declared = inputs.max_position_embeddings
     if not declared or declared <= 0:
         raise InvalidValue(
-            "dynamic scaling needs max_position_embeddings, which is missing",
+            "dynamic scaling needs max_position_embeddings, which is missing; add it",
             where="max_position_embeddings",
         )
     base = grown_base(inputs.rope_theta, inputs.rotary_dim, factor, declared, inputs.length)
@@ -34,12 +34,18 @@ def build(inputs: Inputs) -> Built:
 def grown_base(base: float, dim: int, factor: float, declared: int, length: int | None) -> float:
     """The base at ``length`` (at least ``declared``); raises InvalidValue for dim <= 2."""
     if dim <= 2:
-        raise InvalidValue("dynamic scaling needs a rotary width above 2", where="rotary_dim")
+        raise InvalidValue(
+            "dynamic scaling needs a rotary width above 2; correct it", where="rotary_dim"
+        )
     reached = max(length or declared, declared)
     growth = factor * reached / declared - (factor - 1)
     if growth <= 0:
-        raise InvalidValue(f"dynamic scaling by {factor} gives a negative base", where="factor")
+        raise InvalidValue(
+            f"dynamic scaling by {factor} gives a negative base; correct it", where="factor"
+        )
     try:
         return float(base * growth ** (dim / (dim - 2)))
     except OverflowError:
-        raise InvalidValue("dynamic scaling overflows the base", where="factor") from None
+        raise InvalidValue(
+            "dynamic scaling overflows the base; lower its factor", where="factor"
+        ) from None

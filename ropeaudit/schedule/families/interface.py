@@ -39,7 +39,7 @@ class Inputs:
         if value is None:
             value = default
         if value is None:
-            raise InvalidValue(f"the scaling needs {key}, which is missing", where=key)
+            raise InvalidValue(f"the scaling needs {key}, which is missing; add it", where=key)
         number = as_number(value)
         if number is None:
             raise unexpected(key, value, "a number", where=key)
@@ -53,7 +53,9 @@ class Inputs:
         if value <= 0:
             raise unexpected(key, value, "a number above 0", where=key)
         if not 0 < f32(value) < math.inf:
-            raise InvalidValue(f"{key} is {shown(value)}, outside what float32 holds", where=key)
+            raise InvalidValue(
+                f"{key} is {shown(value)}, outside what float32 holds; correct it", where=key
+            )
         return value
 
     def flag(self, key: str, default: bool) -> bool:
@@ -69,7 +71,7 @@ class Inputs:
         if not isinstance(value, list | tuple):
             raise unexpected(key, value, "a list of numbers", where=key)
         if any(isinstance(v, bool) or not isinstance(v, int | float) for v in value):
-            raise InvalidValue(f"{key} holds something other than numbers", where=key)
+            raise InvalidValue(f"{key} holds something other than numbers; correct it", where=key)
         return f32s(float(v) if abs(v) < 1e300 else math.inf for v in value)
 
 
@@ -113,7 +115,8 @@ def check_base(base: float) -> float:
     base32 = f32(base)
     if not 0 < base32 < math.inf:
         raise InvalidValue(
-            f"rope_theta is {shown(base)}, outside what float32 holds", where="rope_theta"
+            f"rope_theta is {shown(base)}, outside what float32 holds; correct it",
+            where="rope_theta",
         )
     return base32
 

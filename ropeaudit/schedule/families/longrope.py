@@ -26,7 +26,8 @@ def build(inputs: Inputs) -> Built:
     if len(factors) != len(turns):
         name = "long_factor" if long else "short_factor"
         raise InvalidValue(
-            f"{name} has {len(factors)} entries, expected rotary_dim/2 = {len(turns)}", where=name
+            f"{name} has {len(factors)} entries, expected rotary_dim/2 = {len(turns)}; correct it",
+            where=name,
         )
     # A factor of zero would make an infinite frequency; the table keeps it, RA105 names it.
     table = reciprocal(f32s(f * t for f, t in zip(factors, turns, strict=True)))
@@ -43,7 +44,8 @@ def _factor(inputs: Inputs, original: float) -> float:
         return inputs.positive("factor")
     if inputs.max_position_embeddings is None:
         raise InvalidValue(
-            "longrope needs 'factor' or max_position_embeddings, both are missing", where="factor"
+            "longrope needs factor or max_position_embeddings, and both are missing; add one",
+            where="factor",
         )
     return inputs.max_position_embeddings / original
 
@@ -54,5 +56,8 @@ def _attention(inputs: Inputs, factor: float, original: float) -> float:
     if factor <= 1.0:
         return 1.0
     if original <= 1.0:
-        raise InvalidValue("longrope needs an original length above 1")
+        raise InvalidValue(
+            "longrope needs an original length above 1; correct it",
+            where="original_max_position_embeddings",
+        )
     return math.sqrt(1 + math.log(factor) / math.log(original))

@@ -19,11 +19,13 @@ def build(inputs: Inputs) -> Built:
     alpha = inputs.positive("alpha")
     dim = inputs.rotary_dim
     if dim <= 2:
-        raise InvalidValue("NTK scaling needs a rotary width above 2", where="rotary_dim")
+        raise InvalidValue(
+            "NTK scaling needs a rotary width above 2; correct it", where="rotary_dim"
+        )
     try:
         base = inputs.rope_theta * alpha ** (dim / (dim - 2))
     except OverflowError:
-        raise InvalidValue("alpha overflows the base", where="alpha") from None
+        raise InvalidValue("alpha overflows the base; lower it", where="alpha") from None
     return Built(
         tuple(geometric(base, dim)), parameters={"alpha": alpha, "effective_rope_theta": base}
     )

@@ -23,6 +23,6 @@ def build(inputs: Inputs) -> Built:
     dim = inputs.rotary_dim
     base = inputs.rope_theta * factor
     if not 0 < base < float("inf"):
-        raise InvalidValue("the NTK factor overflows the base", where="factor")
+        raise InvalidValue("the NTK factor overflows the base; lower it", where="factor")
     table = scale(geometric(base, dim), factor ** (2 / dim))
     return Built(tuple(table), parameters={"factor": factor, "effective_rope_theta": base})

@@ -31,7 +31,7 @@ def build(inputs: Inputs) -> Built:
     if dim % 2:
         raise InvalidValue(
             f"yarn over {dim} dimensions: the ramp has one channel less than the table, expected "
-            "an even rotary width",
+            "an even rotary width; correct it",
             where="partial_rotary_factor",
         )
     low, high = ramp_ends(dim, base, original, beta_fast, beta_slow, truncate=truncate)
@@ -56,7 +56,7 @@ def _factor(inputs: Inputs, original: float) -> float:
         return inputs.positive("factor")
     if "factor" in inputs.scaling and inputs.max_position_embeddings:
         return inputs.max_position_embeddings / original
-    raise InvalidValue("the yarn scaling needs 'factor', which is missing", where="factor")
+    raise InvalidValue("the yarn scaling needs factor, which is missing; add it", where="factor")
 
 
 def _turns(inputs: Inputs, key: str, default: float) -> float:
@@ -80,7 +80,8 @@ def attention_factor(inputs: Inputs, factor: float) -> float:
     found = mscale(factor, top) / denominator if denominator else math.inf
     if not math.isfinite(found):
         raise InvalidValue(
-            "mscale and mscale_all_dim make the attention factor infinite", where="mscale_all_dim"
+            "mscale and mscale_all_dim make the attention factor infinite; correct either",
+            where="mscale_all_dim",
         )
     return found
 
@@ -90,7 +91,7 @@ def ramp_ends(
 ) -> tuple[float, float]:
     """Channels where the ramp starts and ends (2309.00071 eq. 17-18 solved for the channel)."""
     if base in (0, 1):
-        raise InvalidValue("yarn needs a base other than 1", where="rope_theta")
+        raise InvalidValue("yarn needs a base other than 1; correct it", where="rope_theta")
 
     def channel(turns: float) -> float:
         at_one_turn = original / (turns * 2 * math.pi)
@@ -100,7 +101,9 @@ def ramp_ends(
 
     low, high = channel(beta_fast), channel(beta_slow)
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise InvalidValue("beta_fast and beta_slow place no yarn ramp", where="beta_fast")
+        raise InvalidValue(
+            "beta_fast and beta_slow place no yarn ramp; correct either", where="beta_fast"
+        )
     if truncate:
         low, high = math.floor(low), math.ceil(high)
     return max(low, 0), min(high, dim - 1)
