@@ -168,26 +168,31 @@ def failing() -> SubjectReport:
     )  # fmt: skip
 
 
-def report() -> Report:
-    """A failing, a warning, a passing, an unreadable and an empty subject."""
+def hostile() -> SubjectReport:
+    """A warning about a target whose every name tries to break out of its page."""
     warning = _finding(
         "RA403", "base-defaulted", Severity.WARNING, "No base in the file; 10000 is assumed.",
         schedule=None, location=Location(file=HOSTILE, pointer="/"),
         evidence={"rope_theta": 10000.0, "spelling": "\x1b]0;x\x07[bold]"},
         fix="Write rope_theta.",
     )  # fmt: skip
+    return SubjectReport(
+        subject=Subject(
+            target=HOSTILE,
+            format="hf-config",
+            model_type="[link=x]evil",
+            schedules=(vision_schedule(),),
+        ),
+        verdict=Verdict.WARN,
+        findings=(warning,),
+    )
+
+
+def report() -> Report:
+    """A failing, a warning, a passing, an unreadable and an empty subject."""
     subjects = (
         failing(),
-        SubjectReport(
-            subject=Subject(
-                target=HOSTILE,
-                format="hf-config",
-                model_type="[link=x]evil",
-                schedules=(vision_schedule(),),
-            ),
-            verdict=Verdict.WARN,
-            findings=(warning,),
-        ),
+        hostile(),
         SubjectReport(
             subject=Subject(
                 target="models/gemma",
