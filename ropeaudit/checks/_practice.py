@@ -31,7 +31,8 @@ USUAL_BASE = {
 DEFAULT_IS_RIGHT = frozenset(
     {
         "baichuan", "chameleon", "codegen", "esm", "falcon", "glm", "glm4", "gpt_neox",
-        "gpt_neox_japanese", "gptj", "persimmon", "phi", "roformer", "stablelm",
+        "gpt_neox_japanese", "gptj", "minicpm", "minicpm3", "persimmon", "phi", "roformer",
+        "stablelm",
     }
 )  # fmt: skip
 """Families whose official files leave the base out, or whose class default is what they use."""

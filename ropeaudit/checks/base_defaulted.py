@@ -10,13 +10,16 @@ turns up to a hundred times too fast and repeats itself after a few words.
 default is right (Falcon, ESM); or the schedule does not turn with token positions.
 
 **Fails when.** The default contradicts what released models of the family use, or llama3 scaling
-(made for 500,000) stands on 10000, or the trained length is ``long_from`` or more: the rule's
-severity. A scaled model trained at ``doubtful_from`` or more, and a base under a key that only the
-model's own code reads, are warnings. A short model that gets
-10000, and a class default other than 10000, are information: Llama 2 ships so.
+(made for 500,000) stands on 10000, or the file states an original length of ``long_from`` or more:
+the rule's severity. A declared length of ``long_from`` or more is a warning, for it says little of
+the training: Mistral's and DeepSeek's first models were trained with 10000 and declare 16,384 and
+32,768. A scaled model trained at ``doubtful_from`` or more, and a base under a key that only the
+model's own code reads, are warnings too. A short model that gets 10000, a layer that attends to a
+short window, and a class default other than 10000 are information: Llama 2 ships so.
 
 **Exactness.** The trained length is the original one where it is stated, else declared / factor for
-linear scaling and for scalings without original length, else the declared one.
+linear scaling and for scalings without original length, else the declared one. An attention window
+limits it.
 
 **Options.** ``long_from`` (16,384) and ``doubtful_from`` (8,192), in positions.
 
@@ -93,7 +96,7 @@ def _outcome(
     )
     if severity is Severity.INFO and family in DEFAULT_IS_RIGHT and reason == "":
         return passed(schedule)
-    at = "" if trained is None else f" for a model trained at {about(trained)} positions"
+    at = "" if trained is None else f" for {_of_length(schedule, trained)}"
     return Outcome(
         status=Status.FAIL,
         severity=None if severity is Severity.ERROR else severity,
@@ -130,7 +133,23 @@ def _file(case: Case) -> Location | None:
     return Location(file=files[0].path) if files else None
 
 
+def _of_length(schedule: Schedule | None, trained: float) -> str:
+    """What the length is: a window, a stated original length, or only what is declared."""
+    context = schedule.context if schedule else None
+    if context and context.window is not None and context.window <= trained:
+        return f"layers that attend to {about(trained)} positions"
+    said = "declared" if context and context.assumed else "trained"
+    return f"a model {said} at {about(trained)} positions"
+
+
 def _trained(schedule: Schedule | None) -> float | None:
+    """The length whose positions the weights met, as far as the input tells it."""
+    length = _length(schedule)
+    window = schedule.context.window if schedule else None
+    return length if length is None or window is None else min(length, float(window))
+
+
+def _length(schedule: Schedule | None) -> float | None:
     if schedule is None or schedule.context.trained is None:
         return None
     factor = number(schedule, "factor")
@@ -161,7 +180,9 @@ def _weigh(
     if schedule is not None and schedule.rope_type == "llama3":
         return Severity.ERROR, "; llama3 scaling was made for 500,000"
     if trained is not None and trained >= params.long_from:
-        return Severity.ERROR, "; plain models of that length use 100,000 or more"
+        stated = schedule is not None and not schedule.context.assumed
+        grave = Severity.ERROR if stated else Severity.WARNING
+        return grave, "; most models of that length use 100,000 or more"
     scaled = observation.evidence.get("scaled") is True
     if scaled and trained is not None and trained >= params.doubtful_from:
         return Severity.WARNING, "; 10000 is usual up to 4,096 positions"

@@ -43,7 +43,11 @@ LINEAR = scaled("linear", scaling={"factor": 8.0}, context=assumed(32768))
         (yarn(1e4, factor=2.0, original=8192), defaulted("llama", scaled=True), Severity.WARNING),
         (yarn(1e4, declared=131072), defaulted("qwen3", scaled=True), None),
         (plain(context=assumed(32768)), defaulted("qwen2"), None),
-        (plain(context=assumed(32768)), defaulted("llama"), None),
+        (plain(context=assumed(32768)), defaulted("llama"), Severity.WARNING),
+        (plain(context=Context(32768, 32768)), defaulted("llama"), None),
+        (plain(context=assumed(16383)), defaulted("llama"), Severity.INFO),
+        (plain(context=Context(131072, 131072, True, 1024)), defaulted("gemma3"), Severity.INFO),
+        (plain(context=Context(131072, 131072, True, 65536)), defaulted("x"), Severity.WARNING),
         (llama3(1e4), defaulted("llama", scaled=True), None),
         (plain(context=assumed(8192)), defaulted("some_arch", family_base=1e6), None),
         (plain(5e6, context=assumed(65536)), defaulted("smollm3", 5e6), Severity.INFO),
@@ -64,10 +68,22 @@ def test_the_usual_base_of_the_family_is_named() -> None:
     assert "1,000,000" in found.fix
 
 
-@pytest.mark.parametrize("model_type", ["falcon", "esm", "glm"])
+@pytest.mark.parametrize("model_type", ["falcon", "esm", "glm", "minicpm3"])
 def test_families_that_leave_it_out_pass(model_type: str) -> None:
     schedule = plain(context=assumed(131072))
     assert only(check, schedule, observations=[defaulted(model_type)]).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("context", "words"),
+    [
+        (assumed(32768), "a model declared at 32,768 positions"),
+        (Context(32768, 131072), "a model trained at 32,768 positions"),
+        (Context(131072, 131072, True, 1024), "layers that attend to 1,024 positions"),
+    ],
+)
+def test_what_the_length_is_stands_in_the_message(context: Context, words: str) -> None:
+    assert words in only(check, plain(context=context), observations=[defaulted("llama")]).message
 
 
 @pytest.mark.parametrize(("generic", "severity"), [(True, Severity.WARNING), (False, None)])
@@ -80,7 +96,7 @@ def test_base_that_only_the_models_own_code_reads(
     document = Document("config.json", {"rope_ratio": 10000})
     found = only(
         check,
-        plain(context=assumed(1_048_576)),
+        plain(context=Context(1_048_576, 1_048_576)),
         observations=[observation, unknown] if generic else [observation],
         reading=Reading(target="m", format="hf-config", document=document),
     )
