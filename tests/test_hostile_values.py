@@ -76,13 +76,13 @@ EXTREME: tuple[Any, ...] = (
 VALUES = NONSENSE + EXTREME
 INNER = (
     "rope_type type rope_theta factor attention_factor beta_fast beta_slow short_factor "
-    "long_factor low_freq_factor high_freq_factor mscale truncate alpha "
-    "partial_rotary_factor mrope_section mrope_interleaved"
+    "long_factor low_freq_factor high_freq_factor mscale mscale_all_dim truncate alpha "
+    "original_max_position_embeddings partial_rotary_factor mrope_section mrope_interleaved"
 ).split()
 OUTER = (
     "rope_theta rope_scaling rope_parameters partial_rotary_factor partial_rotary_factors "
     "rotary_pct rotary_dim rotary_emb_base rotary_emb_fraction rope_ratio rope_local_base_freq "
-    "global_rope_theta local_rope_theta compress_rope_theta "
+    "global_rope_theta local_rope_theta compress_rope_theta original_max_position_embeddings "
     "qk_rope_head_dim qk_nope_head_dim no_rope_layers no_rope_layer_interval rope_interleave "
     "hidden_size num_attention_heads head_dim num_hidden_layers max_position_embeddings "
     "sliding_window sliding_window_pattern layer_types use_sliding_window max_window_layers "
@@ -164,10 +164,7 @@ def test_every_field_with_every_wrong_value(model: str) -> None:
 def numeric(law: str) -> list[str]:
     found = family(law)
     assert found is not None
-    return sorted(
-        (found.REQUIRED | found.OPTIONAL | {"rope_theta"})
-        - {"truncate", "original_max_position_embeddings"}
-    )
+    return sorted((found.REQUIRED | found.OPTIONAL | {"rope_theta"}) - {"truncate"})
 
 
 @pytest.mark.parametrize("schema", [0, 1, 3])
@@ -183,7 +180,7 @@ def test_nonsense_in_a_field_that_is_read_never_passes(law: str, schema: int) ->
 
 
 @pytest.mark.parametrize(
-    "key", ["num_attention_heads", "num_hidden_layers", "max_position_embeddings"]
+    "key", ["head_dim", "num_hidden_layers", "max_position_embeddings", "sliding_window"]
 )
 def test_nonsense_in_a_size_never_passes(key: str) -> None:
     for value in (*NONSENSE, -5, 2.5, True):
@@ -208,8 +205,30 @@ SIZES: dict[str, dict[str, Any]] = {
     "heads": {"num_attention_heads": 10**9},
     "width": {"hidden_size": 10**9},
     "length": {"max_position_embeddings": 10**12, "rope_theta": 1e30},
+    "unknown scaling keys": {
+        "rope_scaling": {"rope_type": "linear", "factor": 2.0}
+        | {f"rope_k{i}": i for i in range(MANY)}
+    },
     "unknown keys": {f"rope_k{i}": i for i in range(MANY)},
     "misspelt keys": {f"rope_thet{i}a": i for i in range(MANY)},
+    "layer types": {
+        "model_type": "gemma3_text",
+        "layer_types": [f"t{i}" for i in range(MANY)],
+        "num_hidden_layers": MANY,
+        "rope_parameters": {
+            f"t{i}": {"rope_type": "default", "rope_theta": 1e4 + i} for i in range(MANY)
+        },
+    },
+    "bases by layer": {
+        "model_type": "granite_swa",
+        "num_hidden_layers": MANY,
+        "layer_rope_theta": [1e4 + i for i in range(MANY)],
+    },
+    "layers by index": {
+        "model_type": "lfm2",
+        "num_hidden_layers": 100_000,
+        "full_attn_idxs": list(range(100_000)),
+    },
     "sections": {
         "model_type": "qwen2_vl",
         "rope_scaling": {"type": "mrope", "mrope_section": [10**9] * 3},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ropeaudit.errors import InvalidValue, quoted
 from ropeaudit.facts import MAX_LENGTH, Fact, Note, Observation
 from ropeaudit.readers.transformers import _layers
 from ropeaudit.readers.transformers._axes import axes_of
@@ -195,7 +196,13 @@ def _softmax(node: Node, rope: Rope, kind: str) -> float:
     if kind == "default" or not weight or key is None:
         return 1.0
     factor = number(rope.values.get("factor"), "factor", where(node, rope, "factor"))
-    return math.pow(mscale(factor, number(weight, key, where(node, rope, key))), 2)
+    root = mscale(factor, number(weight, key, where(node, rope, key)))
+    if not math.isfinite(root * root):
+        raise InvalidValue(
+            f"{key} is {quoted(weight)}, which makes the factor on the logits infinite",
+            where=where(node, rope, key),
+        )
+    return root * root
 
 
 def _context(task: _Task) -> Context:

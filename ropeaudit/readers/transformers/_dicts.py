@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ropeaudit.document import escape
-from ropeaudit.errors import unexpected
+from ropeaudit.errors import InvalidValue, unexpected
 from ropeaudit.facts import Json
-from ropeaudit.readers.transformers._node import Node
+from ropeaudit.readers.transformers._node import MAX_KEYS, Node
 from ropeaudit.records import field, record
 
 
@@ -60,6 +60,11 @@ def open_dict(label: str | None, values: Mapping[str, Json], pointer: str | None
 def dict_at(node: Node, key: str) -> Mapping[str, Json] | None:
     """The rope dict under ``key``; raises InvalidValue if something else stands there."""
     value = node.data.get(key)
+    if isinstance(value, dict) and len(value) > MAX_KEYS:
+        raise InvalidValue(
+            f"{key} has {len(value)} keys, expected at most {MAX_KEYS}; remove what is no setting",
+            where=f"{node.pointer}/{key}",
+        )
     if value is None or isinstance(value, dict):
         return value
     if key == "rope_scaling" and not value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ropeaudit.errors import InvalidValue, quoted, shown, unexpected
-from ropeaudit.facts import Fact, Json, Observation, Oddity, Origin
+from ropeaudit.facts import MAX_LENGTH, Fact, Json, Observation, Oddity, Origin
 from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._dicts import Rope
 from ropeaudit.readers.transformers._node import Node, head_width, number
@@ -179,7 +179,9 @@ def variants(
     """Variant names with the sequence length that each is built for."""
     if kind == "longrope":
         original = inputs.scaling.get("original_max_position_embeddings")
-        beyond = int(original) + 1 if isinstance(original, int | float) else None
+        beyond = None  # what is no length is refused when the table is built
+        if isinstance(original, int | float) and 0 < original < MAX_LENGTH:
+            beyond = int(original) + 1
         return [("short", None), ("long", beyond)]
     if kind == "dynamic" and declared:
         wanted = lengths or (declared, 2 * declared)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ropeaudit.errors import InvalidValue, shown, unexpected
 from ropeaudit.facts import MAX_LENGTH, Json
-from ropeaudit.readers.transformers._node import MAX_COUNT, Node
+from ropeaudit.readers.transformers._node import MAX_COUNT, MAX_LABELS, Node, whole
 
 RENAMED = {
     "mamba": "linear_attention",
@@ -48,6 +48,11 @@ def listed(node: Node) -> tuple[list[str] | None, str | None]:
     if len(value) > MAX_COUNT:
         raise InvalidValue(
             f"layer_types has {len(value)} entries, expected at most {MAX_COUNT}; shorten it",
+            where=pointer,
+        )
+    if len(set(value)) > MAX_LABELS:
+        raise InvalidValue(
+            f"layer_types names {len(set(value))} types, expected at most {MAX_LABELS}; correct it",
             where=pointer,
         )
     # Layer types of the feed-forward part stand in the same list in some files (Dory).
@@ -131,7 +136,8 @@ def _index_list(node: Node, rule: Mapping[str, Any], layers: int) -> list[str]:
     if not isinstance(value, list):
         return _cycle(node, rule, layers)
     inside, outside = rule["inside"], rule["outside"]
-    return [inside if i in value else outside for i in range(layers)]
+    chosen = {v for v in value if type(v) is int}
+    return [inside if i in chosen else outside for i in range(layers)]
 
 
 def _mapped(node: Node, rule: Mapping[str, Any], layers: int) -> list[str]:
@@ -243,5 +249,7 @@ def window(node: Node, kinds: list[str] | None, served: tuple[int, ...] | None) 
             return None
     elif node.spec.get("layers") is not None or node.value("use_sliding_window") is False:
         return None
-    value = node.value(key)
-    return value if type(value) is int and 0 < value <= MAX_LENGTH else None
+    value, pointer = node.find(key)
+    if value is None or value is False or (type(value) is int and value in (0, -1)):
+        return None  # all of them switch the window off somewhere
+    return whole(value, key, pointer, 1, MAX_LENGTH)

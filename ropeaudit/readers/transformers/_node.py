@@ -18,6 +18,12 @@ MAX_COUNT = 100_000
 MAX_WIDTH = 10**7
 """A hidden size above this is a corrupt number."""
 
+MAX_KEYS = 1000
+"""Keys in one rope dict; real files have a dozen."""
+
+MAX_LABELS = 256
+"""Schedules of one model: at most one a layer, and no model has more layers."""
+
 
 @record(frozen=False)
 class Node:
@@ -127,7 +133,7 @@ def head_width(node: Node, label: str | None) -> int:
         if isinstance(term, list):
             return _derived_width(node, term)
         value, pointer = _width_term(node, term)
-        if not value and type(value) is not float:  # None, 0 and "" fall through, as in `or`
+        if value is None or (value == 0 and type(value) is int):  # fall through, as in `or`
             continue
         width = whole(value, "head_dim", pointer, 1, MAX_WIDTH)
         node.facts.append(node.fact("head_dim", width, pointer))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ropeaudit.errors import InvalidValue
 from ropeaudit.readers.transformers import _layers
 from ropeaudit.readers.transformers._dicts import Rope, Ropes
-from ropeaudit.readers.transformers._node import Node, number
+from ropeaudit.readers.transformers._node import MAX_LABELS, Node, number
 
 
 def by_layer(node: Node, rope: Rope, key: str) -> Ropes:
@@ -16,6 +17,11 @@ def by_layer(node: Node, rope: Rope, key: str) -> Ropes:
     for index, base in enumerate(bases):
         if number(base, key, f"{pointer}/{index}"):
             groups.setdefault(float(base), []).append(index)
+    if len(groups) > MAX_LABELS:
+        raise InvalidValue(
+            f"{key} holds {len(groups)} different bases, expected at most {MAX_LABELS}; correct it",
+            where=pointer,
+        )
     found = []
     for base, layers in sorted(groups.items()):
         label = None if len(groups) == 1 else f"base_{base:g}"
@@ -32,8 +38,9 @@ def unscaled_outside(node: Node, rope: Rope, key: str) -> Ropes:
     layers = _layers.count(node)
     if rope.type == "default" or not isinstance(listed, list) or not pointer or layers is None:
         return Ropes([rope])
-    inside = tuple(i for i in range(layers) if i in listed)
-    outside = tuple(i for i in range(layers) if i not in listed)
+    named = {i for i in listed if type(i) is int}
+    inside = tuple(i for i in range(layers) if i in named)
+    outside = tuple(i for i in range(layers) if i not in named)
     if not outside:
         return Ropes([rope])
     kept = {k: v for k, v in rope.values.items() if k in ("rope_theta", "partial_rotary_factor")}
