@@ -17,6 +17,7 @@ from typing import Any
 
 import zoo_table as table
 from zoo_forms import longrope, plain, yarn
+from zoo_remarks import REMARKS, STILL
 
 ZOO = Path(__file__).parents[2] / "fixtures" / "zoo"
 
@@ -24,7 +25,11 @@ ZOO = Path(__file__).parents[2] / "fixtures" / "zoo"
 def expectations(configs: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Model folder to its schedules; a string instead says why there are none."""
     deepseek_v4 = {}
-    for name in ("deepseek-ai__DeepSeek-V4-Flash", "deepseek-ai__DeepSeek-V4-Pro"):
+    for name in (
+        "deepseek-ai__DeepSeek-V4-Flash",
+        "deepseek-ai__DeepSeek-V4-Pro",
+        "sgl-project__DeepSeek-V4-Flash-FP8",
+    ):
         config = configs[name]
         ratios = config["compress_ratios"][: config["num_hidden_layers"]]
         main = [i for i, r in enumerate(ratios) if r == 0]
@@ -34,7 +39,11 @@ def expectations(configs: dict[str, dict[str, Any]]) -> dict[str, Any]:
             yarn(1.6e5, 64, 16, 65536, name="text/compress", attention=1.0, layers=compress),
         ]
     stretched = math.sqrt(1 + math.log(32) / math.log(4096))
-    lists = ("Shitao__OmniGen-v1", "microsoft__Phi-4-mini-reasoning")
+    lists = (
+        "Shitao__OmniGen-v1",
+        "microsoft__Phi-4-mini-reasoning",
+        "microsoft__Phi-4-multimodal-instruct",
+    )
     return {
         **table.PLAIN,
         **table.NEIGHBOURS,
@@ -47,7 +56,7 @@ def expectations(configs: dict[str, dict[str, Any]]) -> dict[str, Any]:
         **table.LAYERS_LEFT_OUT,
         **table.SEVERAL_PARTS,
         **table.GRIDS,
-        **table.STILL,
+        **STILL,
     }
 
 
@@ -62,7 +71,7 @@ def index() -> dict[str, Any]:
     models = {}
     for name in sorted(configs):
         found = expected[name]
-        remark = table.REMARKS.get(name)
+        remark = REMARKS.get(name)
         models[name] = {
             "source": sources[name],
             **({"remark": remark} if remark else {}),

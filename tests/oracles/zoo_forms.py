@@ -86,8 +86,8 @@ def plain(base: float, dim: int, name: str = "text", **more: Any) -> dict[str, A
     return schedule(name, ladder(base, dim), dim, base, **more)
 
 
-def linear(base: float, dim: int, factor: float) -> dict[str, Any]:
-    return schedule("text", divided(ladder(base, dim), factor), dim, base)
+def linear(base: float, dim: int, factor: float, name: str = "text", **more: Any) -> dict[str, Any]:
+    return schedule(name, divided(ladder(base, dim), factor), dim, base, **more)
 
 
 def yarn(base: float, dim: int, factor: float, original: float, **more: Any) -> dict[str, Any]:

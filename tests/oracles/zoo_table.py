@@ -29,6 +29,7 @@ Table = dict[str, list[dict[str, Any]]]
 
 DEEPSEEK3 = yarn(1e4, 64, 40, 4096, attention=1.0, softmax=magnitude(40) ** 2)
 DEEPSEEK2 = yarn(1e4, 64, 40, 4096, attention=1.0, softmax=magnitude(40, 0.707) ** 2)
+MIMO_FULL = [0, 5, 11, 17, 23, 29, 35, 41, 47]
 GEMMA4_FULL = schedule(
     "text/full_attention",
     [1e6 ** (-2 * k / 512) for k in range(64)] + [0.0] * 192,
@@ -67,10 +68,17 @@ PLAIN: Table = {
     "deepseek-ai__deepseek-moe-16b-chat": [plain(1e4, 128)],
     "databricks__dbrx-base": [plain(5e5, 128)],
     "ByteDance-Seed__Seed-OSS-36B-toy": [plain(1e7, 128)],
+    "ByteDance-Seed__Seed-OSS-36B": [plain(1e7, 128)],
     "mistralai__Mistral-7B-Instruct-v0.3": [plain(1e6, 128)],
     "mistralai__Mistral-7B-v0.1": [plain(1e4, 128)],
     "mistralai__Mistral-Nemo-Base-2407": [plain(1e6, 128)],
     "mistralai__Mixtral-8x22B-v0.1": [plain(1e6, 128)],
+    "mistralai__Mixtral-8x7B-v0.1": [plain(1e6, 128)],
+    "mistralai__Voxtral-Mini-3B-2507": [plain(1e8, 128)],
+    "XiaomiMiMo__MiMo-7B-Base": [plain(6.4e5, 128)],
+    "microsoft__phi-4": [plain(2.5e5, 128)],
+    "microsoft__Phi-mini-MoE-instruct": [plain(1e4, 128)],
+    "Qwen__Qwen-7B-Chat": [plain(1e4, 128)],
     "Qwen__Qwen1.5-MoE-A2.7B-Chat": [plain(1e6, 128)],
     "Qwen__Qwen2-1.5B-Instruct": [plain(1e6, 128)],
     "Qwen__Qwen2-7B-Instruct": [plain(1e6, 128)],
@@ -80,6 +88,8 @@ PLAIN: Table = {
     "Qwen__Qwen3-0.6B": [plain(1e6, 128)],
     "Qwen__Qwen3-235B-A22B": [plain(1e6, 128)],
     "Qwen__Qwen3-30B-A3B": [plain(1e6, 128)],
+    "Qwen__Qwen3-30B-A3B-Instruct-2507": [plain(1e7, 128)],
+    "Qwen__Qwen3-Coder-480B-A35B-Instruct": [plain(1e7, 128)],
     "Qwen__Qwen3-32B": [plain(1e6, 128)],
     "Qwen__Qwen3-4B": [plain(1e6, 128)],
     "Qwen__Qwen3-8B": [plain(1e6, 128)],
@@ -115,6 +125,8 @@ NEIGHBOURS: Table = {
 PARTIAL: Table = {
     "CarperAI__pythia-2.8b-deduped-4k": [plain(1e4, 20)],
     "EleutherAI__gpt-neox-20b": [plain(1e4, 24)],
+    "EleutherAI__gpt-j-6b": [plain(1e4, 64, pairing="interleaved")],
+    "Salesforce__codegen-2B-multi": [plain(1e4, 64, pairing="interleaved")],
     "EleutherAI__pythia-12b": [plain(1e4, 32)],
     "EleutherAI__pythia-14m": [plain(1e4, 8)],
     "EleutherAI__pythia-1b": [plain(1e4, 64)],
@@ -122,6 +134,8 @@ PARTIAL: Table = {
     "MiniMaxAI__MiniMax-M3": [plain(5e6, 64)],
     "Qwen__Qwen3-Next-80B-A3B-Thinking": [plain(1e7, 64, layers=only(48, range(3, 48, 4)))],
     "THUDM__glm-4-9b-chat-1m": [plain(1e8, 64, pairing="interleaved")],
+    "THUDM__chatglm2-6b": [plain(1e4, 64, pairing="interleaved")],
+    "THUDM__chatglm3-6b": [plain(1e4, 64, pairing="interleaved")],
     "Baamtu__moonshine-tiny-multi-v1.0": [plain(1e4, 32)],
     "UsefulSensors__moonshine-base": [plain(1e4, 32)],
     "adept__fuyu-8b": [plain(25000.0, 32)],
@@ -154,6 +168,7 @@ STRETCHED: Table = {
     "meta-llama__Llama-3.2-1B-Instruct": [llama3(5e5, 64, 32, 1, 4)],
     "meta-llama__Llama-3.2-3B-Instruct": [llama3(5e5, 128, 32, 1, 4)],
     "meta-llama__Meta-Llama-3.1-70B": [llama3(5e5, 128, 8, 1, 4)],
+    "nvidia__Llama-3_3-Nemotron-Super-49B-v1": [llama3(5e5, 128, 8, 1, 4)],
     "internlm__internlm2_5-7b-chat": dynamic(1e6, 128, 2.0, 32768),
     "internlm__internlm3-8b-instruct": dynamic(5e7, 128, 6.0, 32768),
     "tencent__Tencent-Hunyuan-Large__A50B-Pretrain": [
@@ -172,10 +187,27 @@ LATENT: Table = {
     "nvidia__DeepSeek-V3.1-NVFP4": [DEEPSEEK3],
     "deepseek-ai__DeepSeek-V2": [DEEPSEEK2],
     "deepseek-ai__DeepSeek-V2-Lite-Chat": [DEEPSEEK2],
+    "moonshotai__Kimi-K2-Instruct": [
+        yarn(5e4, 64, 32, 4096, fast=1, attention=1.0, softmax=magnitude(32) ** 2)
+    ],
 }
 """Latent attention: the rotated part has its own width."""
 
 TWO_TABLES: Table = {
+    "google__gemma-3-27b-it": [
+        linear(1e6, 128, 8, "text/full_attention", layers=only(62, range(5, 62, 6))),
+        plain(1e4, 128, "text/sliding_attention", layers=[i for i in range(62) if i % 6 != 5]),
+    ],
+    "google__gemma-3-27b-it-toy": [plain(1e4, 128, "text/sliding_attention", layers=[0])],
+    "XiaomiMiMo__MiMo-V2-Flash": [
+        plain(5e6, 64, "text/full_attention", layers=MIMO_FULL),
+        plain(
+            1e4,
+            64,
+            "text/sliding_attention",
+            layers=[i for i in range(48) if i not in MIMO_FULL],
+        ),
+    ],
     "google__gemma-3-1b-it": [
         plain(1e6, 256, "text/full_attention", layers=only(26, range(5, 26, 6))),
         plain(
@@ -207,6 +239,13 @@ TWO_TABLES: Table = {
 """Two tables."""
 
 LAYERS_LEFT_OUT: Table = {
+    "LGAI-EXAONE__EXAONE-4.0-32B": [
+        llama3(1e6, 128, 16, 1, 4, layers=every_fourth_left_out(64)),
+    ],
+    "LGAI-EXAONE__EXAONE-4.5-33B": [
+        llama3(1e6, 128, 16, 1, 4, layers=every_fourth_left_out(64)),
+        square(1e4, 64),
+    ],
     "meta-llama__Llama-4-Maverick-17B-128E-Instruct": [
         plain(5e5, 128, pairing="interleaved", layers=every_fourth_left_out(48))
     ],
@@ -226,6 +265,11 @@ SEVERAL_PARTS: Table = {
         plain(1e4, 64, "dit"),
     ],
     "Qwen__Qwen3-VL-235B-A22B-Instruct": [plain(5e6, 128, axes=3), square(1e4, 72)],
+    "Qwen__Qwen3-VL-4B-Instruct": [plain(5e6, 128, axes=3), square(1e4, 64)],
+    "Qwen__Qwen3.5-35B-A3B": [
+        plain(1e7, 64, axes=3, layers=only(40, range(3, 40, 4))),
+        square(1e4, 72),
+    ],
     "Qwen__Qwen3.5-27B": [
         plain(1e7, 64, axes=3, layers=only(64, range(3, 64, 4))),
         square(1e4, 72),
@@ -251,45 +295,3 @@ GRIDS: Table = {
     "hunyuanvideo-community__HunyuanVideo": [grid(256.0, [16, 56, 56])],
 }
 """Image and video transformers: a coordinate an axis."""
-
-STILL: dict[str, str] = {
-    "Zyphra__Zamba2-2.7B-instruct": "use_mem_rope is not in the file and is off by default",
-    "moonshotai__Kimi-K3": "its latent attention has positions switched off (mla_use_nope)",
-    "mosaicml__mpt-7b": "ALiBi: a bias on the scores, no rotation",
-    "nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "its attention layers take no positions",
-    "nvidia__Nemotron-H-56B-Base-8K": "its attention layers take no positions",
-}
-"""Nothing turns."""
-
-REMARKS = {
-    "ByteDance-Seed__Seed-OSS-36B-toy": "toy: width and depth reduced",
-    "Qwen__Qwen2.5-Omni-7B-toy": "toy: depth reduced; talker heads are wider than hidden/heads",
-    "microsoft__phi-2": "toy: one layer instead of 32",
-    "mistralai__Pixtral-Large-Instruct-2411": "toy: four layers in each part",
-    "EleutherAI__gpt-neox-20b": "from a training recipe, its layer count respelled; no base",
-    "facebook__esm2_t33_650M_UR50D": "from a training recipe, its head count respelled; no base",
-    "adept__fuyu-8b": "without the nested text_config, of which only the type is public here",
-    "mistralai__Ministral-3-3B-Instruct-2512": "model_type as published (the copy says ministral3)",
-    "Qwen__Qwen-Image": "an image transformer's config, without model_type; the base is built in",
-    "MiniMaxAI__MiniMax-H3": "a video transformer; the three axes share one ladder",
-    "black-forest-labs__FLUX.2-dev": "every frequency stands four times, once an axis, by design",
-    "hunyuanvideo-community__HunyuanVideo": "two of three ladders are equal by design",
-    "microsoft__Phi-4-mini-reasoning": "odd: model_type edited to phi4, short list equals long",
-    "Shitao__OmniGen-v1": "the type is spelled su; runs of equal factors, no equal frequencies",
-    "jinaai__jina-embeddings-v3": "rotation by code that is not in the file; 8194 = 8192 + 2",
-    "baichuan-inc__Baichuan2-7B-Chat": "no rotary key at all; the 13B sibling uses ALiBi",
-    "tencent__Tencent-Hunyuan-Large__A50B-Pretrain": "dynamic in name: a fixed base by alpha",
-    "Alibaba-NLP__gte-large-en-v1.5": "fixed NTK by code that is not in the file",
-    "THUDM__glm-4-9b-chat-1m": "the base is 10000 times rope_ratio, over half of kv_channels",
-    "microsoft__Phi-3-small-8k-instruct": "the base is spelled rope_embedding_base",
-    "databricks__dbrx-base": "the base lies in attn_config",
-    "meta-llama__Llama-4-Scout-17B-16E-Instruct": "low and high factor are equal: no blend band",
-    "jzfeng__LoGiPT-vicuna-13b-v1.5-16k-proofwriter": "odd: 2 x 4096 against 16384 said elsewhere",
-    "emozilla__Yarn-Llama-7b-32k": "odd: max_sequence_length 2048 beside 32768 positions",
-    "nvidia__Minitron-4B-Base": "the fraction is spelled rope_percent and equals the default",
-    "CohereForAI__c4ai-command-r-v01": "model_max_length says 131072, the positions say 8192",
-    "Zyphra__Zamba2-2.7B-instruct": "only a part of the config is public here",
-    "Qwen__Qwen2.5-7B-Instruct-1M": "dual chunk attention remaps positions at run time",
-    "UsefulSensors__moonshine-base": "0.62 of 52 channels is no whole number: 32",
-    "Baamtu__moonshine-tiny-multi-v1.0": "0.9 of 36 channels is no whole number: 32",
-}

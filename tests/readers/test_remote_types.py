@@ -61,12 +61,18 @@ def kinds(config: dict[str, Any]) -> set[Oddity]:
         ({"model_type": "gptj", "n_embd": 4096, "n_head": 16}, 1e4, 64, "interleaved"),
         ({"model_type": "codegen", "rotary_dim": 32}, 1e4, 32, "interleaved"),
         ({"model_type": "phi-msft", "rotary_dim": 32, "n_embd": 2048}, 1e4, 32, "half"),
+        ({"model_type": "gptj", "n_embd": 704, "rotary_dim": 30}, 1e4, 30, "interleaved"),
         (
-            {"model_type": "gptj", "n_embd": 44 * 16, "n_head": 16, "rotary_dim": 30},
-            1e4,
-            30,
-            "interleaved",
+            {"model_type": "mimo", "rope_theta": 6.4e5, "use_sliding_window": False},
+            6.4e5,
+            128,
+            "half",
         ),
+        ({"model_type": "minimax_m1", "rotary_dim": 64, "rope_theta": 1e7}, 1e7, 64, "half"),
+        ({"model_type": "minimax_text_01", "rotary_dim": 64, "rope_theta": 1e7}, 1e7, 64, "half"),
+        ({"model_type": "bailing_moe", "partial_rotary_factor": 0.5}, 1e4, 64, "half"),
+        ({"model_type": "nomic_bert", "n_head": 8, "rotary_emb_base": 2e4}, 2e4, 512, "half"),
+        ({"model_type": "nomic_bert", "n_embd": 1024, "n_head": 16}, 1e3, 64, "half"),
         ({"model_type": "dbrx", "attn_config": {"rope_theta": 5e5}}, 5e5, 128, "half"),
         (
             {
@@ -89,6 +95,13 @@ def test_the_table_is_that_of_the_models_own_code(
     assert (found.rope_theta, found.rotary_dim, found.pairing) == (base, dim, pairing)
 
 
+@pytest.mark.parametrize("name", ["nemotron-nas", "minicpmv", "minicpmo", "molmo", "arctic"])
+def test_code_of_its_own_that_rotates_as_llama_does(name: str) -> None:
+    found = resolve({**WIDTHS, "model_type": name, "rope_theta": 1e6})
+    assert found.schedules[0].inv_freq == pytest.approx(ladder(1e6, 128), rel=1e-6)
+    assert [o.kind for o in found.observations] == [Oddity.MODEL_SPECIFIC]
+
+
 def test_what_rests_on_remote_code_is_observed_once() -> None:
     result = resolve({**WIDTHS, "model_type": "orion", "rope_theta": 1e4})
     (seen,) = result.observations
@@ -109,6 +122,7 @@ def test_what_rests_on_remote_code_is_observed_once() -> None:
         {"model_type": "xlm-roberta", **WIDTHS},
         {"model_type": "xlm-roberta", "position_embedding_type": "absolute", **WIDTHS},
         {"model_type": "new", "position_embedding_type": "absolute", **WIDTHS},
+        {"model_type": "phi4flash", **WIDTHS},
         {"model_type": "kimi_k3", "text_config": {"model_type": "kimi_linear", **WIDTHS}},
     ],
     ids=lambda config: config["model_type"],
