@@ -61,7 +61,7 @@ def kinds(config: dict[str, Any]) -> set[Oddity]:
         ({"model_type": "gptj", "n_embd": 4096, "n_head": 16}, 1e4, 64, "interleaved"),
         ({"model_type": "codegen", "rotary_dim": 32}, 1e4, 32, "interleaved"),
         ({"model_type": "phi-msft", "rotary_dim": 32, "n_embd": 2048}, 1e4, 32, "half"),
-        ({"model_type": "gptj", "n_embd": 704, "rotary_dim": 30}, 1e4, 30, "interleaved"),
+        ({"model_type": "gptj", "n_embd": 1408, "rotary_dim": 30}, 1e4, 30, "interleaved"),
         (
             {"model_type": "mimo", "rope_theta": 6.4e5, "use_sliding_window": False},
             6.4e5,
