@@ -190,6 +190,27 @@ def test_composites_and_flat_text_fields() -> None:
     assert fact.location.pointer == "/text_config/hidden_size"
 
 
+def test_published_dots3_note_files_are_flat() -> None:
+    fields = {"rope_theta": 123456.0, "swa_rope_theta": 2345.0, "num_hidden_layers": 8}
+    flat = named(read(model_type="dots3_note", **fields))
+    split = named(read(model_type="dots3_note", text_config=fields))
+    bases = {s.rope_theta for name, s in flat.items() if name.startswith("text")}
+    assert bases == {123456.0, 2345.0}
+    assert {n: s.inv_freq for n, s in flat.items()} == {n: s.inv_freq for n, s in split.items()}
+
+
+@pytest.mark.parametrize("model_type", ["glm4v", "mistral3", "qwen3_vl"])
+def test_text_fields_on_top_that_no_part_reads_are_said(model_type: str) -> None:
+    written = {"rope_theta": 777.0, "rope_scaling": {"rope_type": "linear", "factor": 2.0}}
+    found = read(model_type=model_type, **written)
+    ignored = seen(found, Oddity.KEY_IGNORED)
+    assert {o.evidence["key"] for o in ignored} == set(written)
+    assert all("text_config" in o.message for o in ignored)
+    assert named(found)["text"].rope_theta != 777.0
+    assert seen(read(model_type=model_type, text_config=written), Oddity.KEY_IGNORED) == []
+    assert seen(read(model_type=model_type, rope_scaling=None), Oddity.KEY_IGNORED) == []
+
+
 def test_any_text_model_may_stand_in_an_open_part() -> None:
     text = {"model_type": "mistral", "hidden_size": 1024, "num_attention_heads": 8}
     found = named(read(model_type="llava", text_config=text))

@@ -7,7 +7,7 @@ the part's ``model_type`` decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ropeaudit.document import Document, escape
@@ -15,6 +15,7 @@ from ropeaudit.errors import quoted, shown, unexpected
 from ropeaudit.facts import Json, Location, Note, Observation, Oddity
 from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._node import Node
+from ropeaudit.readers.transformers._odd import small
 from ropeaudit.records import field, record
 from ropeaudit.schedule.model_types import Spec, is_known_without_rotary, lookup
 
@@ -140,7 +141,24 @@ def _visit(found: Walk, document: Document, part: _Part) -> None:
     for rule in spec.get("parts", ()):
         inner = _inner(part, rule, spec)
         if inner is not None and part.depth < MAX_DEPTH:
+            if not inner.present and inner.component == "text" and "rope" not in spec:
+                found.observations.extend(_left_on_top(document, part, rule[0]))
             _visit(found, document, inner)
+
+
+def _left_on_top(document: Document, part: _Part, missing: str) -> Iterator[Observation]:
+    """Rotary keys where only the parts are read, while the text's own part is not there."""
+    for key in ROTARY_MARKS:
+        value = part.data.get(key)
+        if value is not None:
+            yield Observation(
+                kind=Oddity.KEY_IGNORED,
+                message=f"{key} is {shown(value)}, but {quoted(part.model_type)} reads it in "
+                f"{missing} alone, which is missing",
+                location=Location(file=document.file, pointer=f"{part.pointer}/{key}"),
+                schedule="text",
+                evidence={"key": key, "value": small(value)},
+            )
 
 
 def _switched_off(node: Node) -> str | None:
