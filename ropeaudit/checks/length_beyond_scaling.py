@@ -7,8 +7,8 @@
 - a plain table whose input states a shorter trained length;
 - a plain table of a family whose models with this base are trained shorter;
 - a plain table of at least ``long_from`` positions whose base is below ``base_per_position`` times
-  the length. No known plain model is: the lowest are 3.8 (ERNIE 4.5: 5e5 for 131,072 positions)
-  and 4.9 (GLM-5: 1e6 for 202,752);
+  the length. Most plain models are above: ERNIE 4.5 at 3.8 (5e5 for 131,072 positions), GLM-5 at
+  4.9 (1e6 for 202,752). Few healthy ones are below, such as GLM-4.5V (1e4 for 65,536);
 - a table whose slowest channel turns ``max_turns`` times or more: then every channel wraps, and far
   positions look like near ones.
 
