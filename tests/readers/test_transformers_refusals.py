@@ -68,3 +68,32 @@ def test_transformers_agrees_on_who_is_refused(config: dict[str, Any], tmp_path:
         assert said
     else:
         assert not said
+
+
+MIXTRAL = {
+    "model_type": "mixtral",
+    "hidden_size": 512,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 8192,
+}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
+
+
+@pytest.mark.parametrize("head", [{}, {"head_dim": None}, {"head_dim": 128}])
+@pytest.mark.parametrize("scaling", [YARN, {"rope_type": "linear", "factor": 4.0}])
+def test_a_head_width_that_stays_none(head: Any, scaling: Any, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    transformers.logging.set_verbosity_error()
+    target = write({**MIXTRAL, **head, "rope_scaling": scaling}, tmp_path)
+    subject = resolve(target)
+    assert subject.schedules
+    said = "engine_refuses" in [n.kind for n in subject.notes]
+    config = transformers.AutoConfig.from_pretrained(target)
+    try:
+        ROPE_INIT_FUNCTIONS[scaling["rope_type"]](config)
+    except TypeError:
+        assert said
+    else:
+        assert not said

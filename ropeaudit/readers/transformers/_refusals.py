@@ -17,13 +17,22 @@ _READ_ONLY = {"falcon": "head_dim"}
 _TYPED = frozenset({"modernbert", "neomme"})
 """Model types whose ``rope_parameters`` are declared as nested, so that a flat dict fails."""
 
+_NO_HEAD = frozenset(
+    {"hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "minimax", "ministral", "mixtral"}
+)
+"""Model types whose ``head_dim`` stays None when the file has none; three laws multiply by it."""
+_MULTIPLY = frozenset({"yarn", "dynamic", "longrope"})
+
 
 def refusals(node: Node, ropes: Ropes) -> Iterator[Note]:
-    """One note for each reason why ``AutoConfig.from_pretrained`` stops."""
+    """One note for each reason why loading the config, or building its model, stops."""
     for rope in ropes.found:
         spelled = rope.outer.get("rope_type", rope.outer.get("type"))
         if spelled == "su" and "original_max_position_embeddings" not in rope.outer:
             yield _note("type 'su' with original_max_position_embeddings only on the top level")
+    headless = node.model_type in _NO_HEAD and node.data.get("head_dim") is None
+    if headless and any(rope.type in _MULTIPLY for rope in ropes.found):
+        yield _note(f"{quoted(node.model_type)} has no head_dim of its own to scale by")
     computed = _READ_ONLY.get(node.model_type or "")
     if computed is not None and computed in node.data:
         yield _note(f"{quoted(node.model_type)} computes {computed} and takes none")
