@@ -65,19 +65,17 @@ def audit_subject(
         return SubjectReport(subject=subject, verdict=Verdict.UNKNOWN)
     findings: list[Finding] = []
     skipped: list[Skipped] = []
-    passed = 0
     memo: dict[Any, Any] = {}
     lengths = tuple(sorted({*contexts, *subject.lengths}))
     for bound in rules:
         case = Case(_limited(subject, bound.rule), lengths, memo)
-        if not case.subject.schedules and load(bound.rule.check).NEEDS != "subject":
+        check = load(bound.rule.check)
+        if not case.subject.schedules and check.NEEDS != "subject":
             continue
-        for outcome in load(bound.rule.check).run(case, bound.params):
+        for outcome in check.run(case, bound.params):
             if outcome.status is Status.SKIP:
                 skipped.append(Skipped(bound.rule.id, outcome.message))
-            elif outcome.status is Status.PASS:
-                passed += 1
-            else:
+            elif outcome.status is not Status.PASS:
                 findings.append(finding(outcome, bound.rule, subject))
     findings.sort(key=lambda f: (-f.severity, f.rule, f.schedule or ""))
     return SubjectReport(
@@ -85,7 +83,6 @@ def audit_subject(
         verdict=judge(subject, findings, fail_on),
         findings=tuple(findings),
         skipped=tuple(dict.fromkeys(skipped)),
-        passed=passed,
     )
 
 

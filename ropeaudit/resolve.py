@@ -10,6 +10,7 @@ from typing import Any
 
 from ropeaudit.errors import RopeAuditError, SourceError, quoted, suggestion
 from ropeaudit.facts import Note, Oddity, Origin, Reading
+from ropeaudit.readers.interface import Reader, Resolution
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Problem, Subject
@@ -86,7 +87,7 @@ def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
         if reading.tables:
             wanted.append("stored")
     lengths = tuple(sorted(set(contexts)))
-    parts = [import_module(f"ropeaudit.readers.{m}").read(reading, lengths) for m in wanted]
+    parts = [_reader(name).read(reading, lengths) for name in wanted]
     return Subject(
         target=reading.target,
         format=reading.format,
@@ -99,7 +100,11 @@ def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
     )
 
 
-def _beyond_the_file(parts: Iterable[Any]) -> Iterator[Note]:
+def _reader(name: str) -> Reader:
+    return import_module(f"ropeaudit.readers.{name}")
+
+
+def _beyond_the_file(parts: Iterable[Resolution]) -> Iterator[Note]:
     """What rests on code outside the file, said with every view and not only by a check."""
     for observation in (o for p in parts for o in p.observations):
         if observation.kind in (Oddity.GENERIC_READING, Oddity.MODEL_SPECIFIC):

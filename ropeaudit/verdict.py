@@ -26,7 +26,6 @@ class SubjectReport:
     findings: tuple[Finding, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     suppressed: int = 0
-    passed: int = 0
 
 
 @record(kw_only=True)

@@ -85,6 +85,18 @@ def _real(target: str) -> str:
         return target
 
 
+def for_pages(
+    given: Mapping[str, object], output: Sequence[str] | None, *, no_config: bool
+) -> tuple[Settings, list[tuple[str, Path]]]:
+    """Settings and files of a command that writes pages of the catalogue, formats checked."""
+    from ropeaudit.report._rules import check_format
+
+    found, files = settings(given, no_config=no_config), outputs(output)
+    for name in (found.format, *(name for name, _ in files)):
+        check_format(name)
+    return found, files
+
+
 def write(
     render: Render,
     name: str,

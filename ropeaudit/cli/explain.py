@@ -34,13 +34,10 @@ def command(
     """Explain a rule: what it checks, and why."""
     from ropeaudit.cli import _output
     from ropeaudit.explain import explain
-    from ropeaudit.report._rules import check_format, render_explanation
+    from ropeaudit.report._rules import render_explanation
 
     given = {"format": format, "color": color, "offline": offline}
-    settings = _output.settings(given, no_config=no_config)
-    files = _output.outputs(output)
-    for name in (settings.format, *(name for name, _ in files)):
-        check_format(name)
+    settings, files = _output.for_pages(given, output, no_config=no_config)
     explanation = explain(rule, rules)
     _output.write(
         lambda name, view: render_explanation(name, explanation, view),

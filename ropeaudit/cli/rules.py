@@ -24,13 +24,10 @@ def command(
     from ropeaudit.cli import _output
     from ropeaudit.explain import catalogue
     from ropeaudit.packs import load_pack, shipped
-    from ropeaudit.report._rules import check_format, render_rules
+    from ropeaudit.report._rules import render_rules
 
     given = {"format": format, "color": color, "offline": offline}
-    settings = _output.settings(given, no_config=no_config)
-    files = _output.outputs(output)
-    for name in (settings.format, *(name for name, _ in files)):
-        check_format(name)
+    settings, files = _output.for_pages(given, output, no_config=no_config)
     packs = [load_pack(name) for name in rules or shipped()]
     entries = catalogue(packs)
     _output.write(
