@@ -55,7 +55,9 @@ class Schedule:
     ``unscaled``: the same channels before any context extension (linear, yarn, ...), i.e. what the
     weights were first trained with; None where it cannot be known. ``parameters``: the scaling
     law's own inputs after defaults (``factor``, ``beta_fast``, ...). ``static_channels``: channels
-    that the family defines as exactly zero. ``dtype``: the format the table is held in.
+    that the family defines as exactly zero. ``dtype``: the format the table is held in. ``law`` and
+    ``inputs`` (``families.Inputs``): the module that built the table and what it was given, None
+    where no law did.
     """
 
     component: str = "text"
@@ -78,6 +80,8 @@ class Schedule:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     provenance: tuple[Fact, ...] = ()
     reader: str | None = None
+    law: str | None = field(default=None, compare=False)
+    inputs: Any = field(default=None, compare=False)
 
     @property
     def name(self) -> str:

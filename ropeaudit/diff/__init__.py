@@ -1,0 +1,1 @@
+"""How two schedules differ, and what that is called."""

@@ -1,0 +1,1 @@
+"""Numbers as they are: rationals, radicals, and enclosures of what neither of them is."""

@@ -1,0 +1,1 @@
+"""Where a variant can be written, one module each."""

@@ -1,0 +1,1 @@
+"""Perturbations of a schedule, one module each; a recipe names and composes them."""

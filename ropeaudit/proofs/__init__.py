@@ -1,0 +1,1 @@
+"""Claims about schedules, one module each: proved, refuted with a witness, or undecided."""
