@@ -8,6 +8,7 @@ the schedules that one engine would build.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -152,11 +153,32 @@ class StoredTable:
 
 @record(kw_only=True)
 class InputFile:
-    """A file that was read, or its header. ``bytes_read`` is what the audit really touched."""
+    """A file that was read, or its header. ``bytes_read`` is what the audit really touched.
+
+    ``content``: all bytes, where they were read whole and are few.
+    """
 
     path: str
     format: str
     bytes_read: int | None = None
+    content: bytes | None = field(default=None, compare=False)
+
+
+def file_name(target: str, path: str) -> str:
+    """``path`` as seen from ``target``: what names a file of it on any machine.
+
+    A file inside a folder (or a repository of the hub) by its path in there, a file that is the
+    target or lies beside it from the target's own folder. Separated by ``/``.
+    """
+    if path.startswith(f"{target}/"):
+        return path[len(target) + 1 :].lstrip("/")
+    if path == target or target.startswith("hf:"):
+        return path.replace(os.sep, "/").rsplit("/", 1)[-1]
+    try:
+        folder = target if os.path.isdir(target) else os.path.dirname(target)  # noqa: PTH112, PTH120
+        return os.path.relpath(path, folder or ".").replace(os.sep, "/")
+    except ValueError:  # another drive, or a NUL character
+        return path
 
 
 @record(kw_only=True)

@@ -23,6 +23,7 @@ class Claim:
 
     ``evidence`` holds JSON values only; exact numbers are text (``"1000/1"``, ``"1000000"``).
     ``method`` is one sentence: the theorem or computation that decides, or why nothing does.
+    ``target`` is filled in by the certificate.
     """
 
     claim: str
@@ -30,6 +31,7 @@ class Claim:
     status: Status
     method: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    target: str = ""
 
 
 @record(kw_only=True)

@@ -26,11 +26,12 @@ def parse(data: bytes, file: str) -> Document:
 def reading(document: Document, data: bytes, *, target: str) -> Reading:
     """``document`` as a reading of its own."""
     kind = flavour(document)
+    own = InputFile(path=document.file, format=kind, bytes_read=len(data), content=data)
     return Reading(
         target=target,
         format=kind,
         document=document,
-        files=(InputFile(path=document.file, format=kind, bytes_read=len(data)),),
+        files=(own,),
         notes=encoding_notes(data, document.file),
     )
 

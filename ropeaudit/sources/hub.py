@@ -61,10 +61,11 @@ def _read(target: str, repo: str, revision: str | None, depth: int) -> Reading:
         return _adapter(repository, depth)
     found = Gathered()
     notes = [Note("revision", f"{quoted(repo)} was read at commit {quoted(repository.commit)}")]
-    document = None
+    document, whole = None, {}
     if config is not None:
         place = f"{target}/{folder}{config}"
-        document = document_of(repository.whole(f"{folder}{config}", MAX_CONFIG_BYTES), place)
+        whole[f"{folder}{config}"] = data = repository.whole(f"{folder}{config}", MAX_CONFIG_BYTES)
+        document = document_of(data, place)
     if not _weights(repository, folder, found):
         if document is None:
             raise _nothing(repository)
@@ -82,7 +83,9 @@ def _read(target: str, repo: str, revision: str | None, depth: int) -> Reading:
         format=FORMAT,
         document=document,
         files=tuple(
-            InputFile(path=f"{target}/{name}", format=FORMAT, bytes_read=size)
+            InputFile(
+                path=f"{target}/{name}", format=FORMAT, bytes_read=size, content=whole.get(name)
+            )
             for name, size in repository.received.items()
         ),
         notes=(*notes, *reading.notes),

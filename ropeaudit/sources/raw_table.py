@@ -70,12 +70,12 @@ def read_bytes(data: bytes, *, target: str, path: Path | None) -> Reading:
     else:
         values = numbers_of(text_of(data, file), file, MAX_VALUES)
         tables = [_table("inv_freq", values, "float64", Location(file=file))]
-    return _reading(tables, target, file, len(data))
+    return _reading(tables, target, file, data)
 
 
 def from_document(document: Document, *, target: str) -> Reading:
     """The tables of a JSON object: ``inv_freq``, or what ``ropeaudit show`` writes."""
-    file, size = document.file, len(document.text or "")
+    file, data = document.file, (document.text or "").encode("utf-8", "surrogatepass")
     tables: list[StoredTable] = []
     notes: list[Note] = []
     for pointer, schedule in _schedules(document.data, ""):
@@ -91,7 +91,7 @@ def from_document(document: Document, *, target: str) -> Reading:
         tables += _of_list(values, file, inner, label)
     if "subjects" in document.data:
         notes.append(Note("shown", "read back from the output of ropeaudit show"))
-    return _reading(tables, target, file, size, notes)
+    return _reading(tables, target, file, data, notes)
 
 
 def _schedules(data: Json, at: str) -> Iterator[tuple[str, Json]]:
@@ -221,7 +221,7 @@ def _table(
 
 
 def _reading(
-    tables: list[StoredTable], target: str, file: str, size: int, notes: Sequence[Note] = ()
+    tables: list[StoredTable], target: str, file: str, data: bytes, notes: Sequence[Note] = ()
 ) -> Reading:
     if not any(t.values for t in tables):
         raise InvalidValue(f"{quoted_path(file)} holds no numbers, expected a table of frequencies")
@@ -229,6 +229,6 @@ def _reading(
         target=target,
         format=FORMAT,
         tables=tuple(t for t in tables if t.values),
-        files=(InputFile(path=file, format=FORMAT, bytes_read=size),),
+        files=(InputFile(path=file, format=FORMAT, bytes_read=len(data), content=data),),
         notes=tuple(notes),
     )

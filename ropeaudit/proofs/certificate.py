@@ -1,0 +1,190 @@
+"""Certificates: claims with the exact numbers that they rest on, in a form that others can check.
+
+The format is docs/certificates.md; ``ropeaudit.verifier`` reads it back and shares nothing with
+this module.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from ropeaudit._version import __version__
+from ropeaudit.exact import encoding
+from ropeaudit.facts import file_name
+from ropeaudit.proofs import stated
+from ropeaudit.proofs._claims import REQUIRED, claims
+from ropeaudit.proofs.interface import Claim, Exhibit, Status
+from ropeaudit.records import field, record, replace
+from ropeaudit.schedule.subject import Subject
+
+SCHEMA = "ropeaudit/certificate/1"
+_LISTS = ("inputs", "schedules", "claims")
+
+
+@record(kw_only=True)
+class Part:
+    """One target of a certificate: what was read, its exhibits, and all claims about them."""
+
+    subject: Subject
+    exhibits: tuple[Exhibit, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+
+@record(kw_only=True)
+class Certificate:
+    """What was claimed of every target, and the document that says so.
+
+    ``document`` is the certificate as JSON values, its own ``sha256`` included. A target that
+    cannot be read has a part whose subject holds the error; the document says nothing of it.
+    """
+
+    document: Mapping[str, Any]
+    parts: tuple[Part, ...] = field(default=(), compare=False)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """All claims, schedule by schedule."""
+        return tuple(claim for part in self.parts for claim in part.claims)
+
+    @property
+    def sha256(self) -> str:
+        """The digest that the document bears."""
+        return str(self.document["sha256"])
+
+    def exit_code(self, required: Iterable[str] = REQUIRED) -> int:
+        """2 an unreadable target, 1 a required claim refuted, 3 one undecided or nothing, else 0.
+
+        A target without schedules, or without one of the required claims, is undecided.
+        """
+        wanted = tuple(required)
+        if any(part.subject.error for part in self.parts):
+            return 2
+        made = [(c.claim, c.status) for part in self.parts for c in part.claims]
+        if any(status is Status.REFUTED for name, status in made if name in wanted):
+            return 1
+        decided = bool(self.parts) and all(
+            any(c.claim == name and c.schedule == e.schedule.name for c in part.claims)
+            for part in self.parts
+            for e in part.exhibits
+            for name in wanted
+        )
+        empty = any(not part.exhibits for part in self.parts)
+        undecided = any(status is Status.UNDECIDED for name, status in made if name in wanted)
+        return 0 if decided and not empty and not undecided else 3
+
+    def to_json(self) -> str:
+        """The document as text, a line for each input, schedule and claim."""
+        rows = (
+            f"  {_text(key)}: {_rows(value) if key in _LISTS else _text(value)}"
+            for key, value in self.document.items()
+        )
+        return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+def _rows(items: Sequence[Any]) -> str:
+    return "[\n" + ",\n".join(f"    {_text(i)}" for i in items) + "\n  ]" if items else "[]"
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def prove(subject: Subject, names: Sequence[str], *, ulp: int = 8, bits: int | None = None) -> Part:
+    """Decides the claims ``names`` about every schedule of ``subject``."""
+    found = stated.exhibits(subject, ulp)
+    if bits is not None:
+        found = [replace(e, bits=bits) for e in found]
+    made = (
+        replace(claim, target=subject.target)
+        for exhibit in found
+        for claim in claims(exhibit, names)
+    )
+    return Part(subject=subject, exhibits=tuple(found), claims=tuple(made))
+
+
+def assemble(parts: Iterable[Part], inputs: Iterable[Mapping[str, Any]]) -> Certificate:
+    """The certificate of several targets; ``inputs`` are the entries of the files behind them."""
+    parts = tuple(parts)
+    document = _valid(
+        {
+            "schema": SCHEMA,
+            "tool": {"name": "ropeaudit", "version": __version__},
+            "inputs": list(inputs),
+            "schedules": [_schedule(p.subject, e) for p in parts for e in p.exhibits],
+            "claims": [_claim(claim) for p in parts for claim in p.claims],
+        }
+    )
+    digest = sha256(canonical(document)).hexdigest()
+    return Certificate(
+        document={"schema": SCHEMA, "sha256": digest, **document},
+        parts=parts,
+    )
+
+
+def canonical(document: Mapping[str, Any]) -> bytes:
+    """The bytes that the digest is of: sorted keys, no white space, without ``sha256`` itself."""
+    bare = {k: v for k, v in document.items() if k != "sha256"}
+    text = json.dumps(
+        bare, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    return text.encode("utf-8")
+
+
+def _schedule(subject: Subject, exhibit: Exhibit) -> dict[str, Any]:
+    schedule = exhibit.schedule
+    return {
+        "target": subject.target,
+        "name": schedule.name,
+        "dtype": schedule.dtype,
+        "table": encoding.table(schedule.inv_freq),
+        "groups": [list(group) for group in schedule.groups()],
+        "static": sorted(schedule.static_channels),
+        "tolerance": exhibit.ulp,
+        "form": _form(subject, exhibit),
+        "why_not": exhibit.why_not,
+    }
+
+
+def _form(subject: Subject, exhibit: Exhibit) -> dict[str, Any] | None:
+    form = exhibit.form
+    if form is None:
+        return None
+    return {
+        "law": form.law,
+        "parameters": encoding.parameters(form),
+        "sources": {
+            name: _source(subject.target, place) for name, place in stated.sources(exhibit).items()
+        },
+        "terms": [encoding.term(t) for t in form.terms],
+    }
+
+
+def _source(target: str, place: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a parameter stands, its file named as in ``inputs``."""
+    file = place.get("file")
+    return {**place, "file": file_name(target, file)} if isinstance(file, str) else {**place}
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {
+        "target": claim.target,
+        "schedule": claim.schedule,
+        "claim": claim.claim,
+        "status": claim.status.value,
+        "method": claim.method,
+        "evidence": claim.evidence,
+    }
+
+
+def _valid(value: Any) -> Any:
+    """JSON values with text that UTF-8 can hold: a file's name need not be text at all."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {_valid(str(k)): _valid(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_valid(v) for v in value]
+    return value
