@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ropeaudit._version import __version__
 
 if TYPE_CHECKING:
-    from ropeaudit.api import assert_safe, audit, read
+    from ropeaudit.api import assert_safe, audit, prove, read
     from ropeaudit.errors import (
         ConfigError,
         InvalidValue,
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     )
     from ropeaudit.explain import explain
     from ropeaudit.findings import Finding, Severity, Verdict
+    from ropeaudit.proofs.certificate import Certificate
     from ropeaudit.schedule.core import Schedule
     from ropeaudit.verdict import Report
 
 __all__ = [
+    "Certificate",
     "ConfigError",
     "Finding",
     "InvalidValue",
@@ -61,10 +63,12 @@ __all__ = [
     "assert_safe",
     "audit",
     "explain",
+    "prove",
     "read",
 ]
 
 _HOMES = {
+    "Certificate": "proofs.certificate",
     "Finding": "findings",
     "Report": "verdict",
     "Schedule": "schedule.core",
@@ -73,6 +77,7 @@ _HOMES = {
     "assert_safe": "api",
     "audit": "api",
     "explain": "explain",
+    "prove": "api",
     "read": "api",
 }
 

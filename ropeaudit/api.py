@@ -1,11 +1,11 @@
-"""What a program calls: audit anything, read anything, refuse to start with a wrong schedule."""
+"""What a program calls: audit, read or prove anything, refuse to start with a wrong schedule."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ropeaudit.audit import Bound, Options, audit_subject, audit_targets, bind
 from ropeaudit.errors import UnsafeScheduleError, UsageError, quoted
@@ -15,6 +15,9 @@ from ropeaudit.packs import load_pack
 from ropeaudit.resolve import resolve
 from ropeaudit.schedule.subject import Subject
 from ropeaudit.verdict import Report, SubjectReport
+
+if TYPE_CHECKING:
+    from ropeaudit.proofs.certificate import Certificate
 
 MAX_LINES = 8
 """Findings that the message of ``assert_safe`` lists; the report holds all."""
@@ -62,6 +65,37 @@ def read(
     """
     return resolve(
         _target(target), contexts=_lengths(contexts), overrides=_texts(overrides), offline=offline
+    )
+
+
+def prove(
+    *targets: Any,
+    ulp: int = 8,
+    require: str | Iterable[str] = (),
+    candidates: bool = False,
+    contexts: int | Iterable[int] = (),
+    overrides: str | Iterable[str] = (),
+    offline: bool = False,
+) -> Certificate:
+    """Decide every claim about every schedule of the targets; targets as in ``audit``.
+
+    ``ulp``: steps of its own format that a stored value may be off the closed form. ``require``:
+    claims that are made in any case; ``candidates``: also search for small integer relations, which
+    takes seconds and proves nothing. A target that cannot be read is a part with an error, and the
+    others are worked on all the same. Raises UsageError for wrong arguments.
+    """
+    from ropeaudit.certify import certify
+
+    if isinstance(ulp, bool) or not isinstance(ulp, int) or ulp < 0:
+        raise UsageError(f"ulp is {quoted(ulp)}, expected a whole number of steps, such as 8")
+    return certify(
+        [_target(t) for t in targets],
+        ulp=ulp,
+        require=_several(require, str, "require", "names of claims"),
+        candidates=candidates,
+        contexts=_lengths(contexts),
+        overrides=_texts(overrides),
+        offline=offline,
     )
 
 

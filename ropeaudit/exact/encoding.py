@@ -61,6 +61,14 @@ def power(shape: Power) -> dict[str, Any]:
     return {"coefficient": number(shape.coefficient), "factors": factors}
 
 
+def read_power(written: dict[str, Any]) -> Power:
+    """The Power that :func:`power` wrote."""
+    return Power(
+        Fraction(written["coefficient"]),
+        tuple((Fraction(r), Fraction(e)) for r, e in written["factors"]),
+    )
+
+
 def end(shape: Fraction | Cutoff) -> str | dict[str, Any]:
     """Where yarn's ramp starts or ends."""
     if isinstance(shape, Cutoff):

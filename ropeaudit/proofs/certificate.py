@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from math import isfinite
 from typing import Any
 
 from ropeaudit._version import __version__
@@ -180,11 +181,13 @@ def _claim(claim: Claim) -> dict[str, Any]:
 
 
 def _valid(value: Any) -> Any:
-    """JSON values with text that UTF-8 can hold: a file's name need not be text at all."""
+    """What JSON and UTF-8 can hold: a file's name need not be text, nor a float a number."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, Mapping):
         return {_valid(str(k)): _valid(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_valid(v) for v in value]
+    if isinstance(value, float) and not isfinite(value):
+        return encoding.value(value)
     return value

@@ -7,7 +7,7 @@ schedule: 15 GB are not read to state what a hundred numbers came from.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ def _leading(file: RegularFile, size: int) -> str:
     return found.hexdigest()
 
 
-def differences(reading: Reading, expected: list[dict[str, Any]]) -> list[str]:
+def differences(reading: Reading, expected: Iterable[Mapping[str, Any]]) -> list[str]:
     """Sentences on how the files of ``reading`` differ from the entries of a certificate.
 
     Raises SourceError when a file cannot be read again.

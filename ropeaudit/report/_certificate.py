@@ -1,0 +1,236 @@
+"""Certificates for people: each schedule's closed form, and what became of every claim about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ropeaudit._version import __version__
+from ropeaudit.errors import UsageError
+from ropeaudit.exact import statement
+from ropeaudit.proofs.interface import Status
+from ropeaudit.report import _numbers as show
+from ropeaudit.report._claims import words
+from ropeaudit.report._terminal import Ink, View, ascii_only, pad, safe, width_of
+from ropeaudit.report.json_v1 import FORMAT, TOOL, page
+from ropeaudit.report.markdown import code, text
+
+if TYPE_CHECKING:
+    from ropeaudit.proofs.certificate import Certificate, Part
+    from ropeaudit.proofs.interface import Claim, Exhibit
+
+FORMATS = ("console", "json", FORMAT, "markdown")
+_COLORS = {Status.PROVED: "green", Status.REFUTED: "red", Status.UNDECIDED: "magenta"}
+_BADGES = {"PROVED": "pass", "REFUTED": "fail", "UNDECIDED": "unknown", "UNREADABLE": "fail"}
+_INDENT = 4
+
+
+def check_format(name: str) -> None:
+    """Raises UsageError unless a certificate can be written in this format."""
+    if name not in FORMATS:
+        raise UsageError(
+            f"format {name} is for findings; certificates come as console, json or markdown"
+        )
+
+
+def render(name: str, certificate: Certificate, required: Sequence[str], view: View) -> str:
+    """The certificate in a format; ``required`` claims decide the badges of a page."""
+    if name in ("json", FORMAT):
+        return certificate.to_json()
+    if name == "markdown":
+        return _markdown(certificate, required)
+    return _console(certificate, required, Ink(view))
+
+
+def outcome(part: Part, required: Iterable[str]) -> str:
+    """What became of a target: the worst of its required claims."""
+    if part.subject.error is not None:
+        return "UNREADABLE"
+    if not part.exhibits:
+        return "NOTHING TO PROVE"
+    wanted = frozenset(required)
+    found = {c.status for c in part.claims if c.claim in wanted}
+    if Status.REFUTED in found:
+        return "REFUTED"
+    return "PROVED" if found == {Status.PROVED} or not wanted else "UNDECIDED"
+
+
+def summary(certificate: Certificate) -> str:
+    """``2 targets · 16 claims: 14 proved, 1 refuted, 1 undecided``."""
+    counts = Counter(c.status for c in certificate.claims)
+    told = ", ".join(f"{counts[s]:,} {s.value}" for s in Status if counts[s])
+    claims = show.plural(sum(counts.values()), "claim")
+    targets = show.plural(len(certificate.parts), "target")
+    return f"{targets} · {claims}" + (f": {told}" if told else "")
+
+
+def _console(certificate: Certificate, required: Sequence[str], ink: Ink) -> str:
+    for part in certificate.parts:
+        if ink.lines:
+            ink.line()
+        _heading(ink, part, required)
+        for exhibit in part.exhibits:
+            ink.line()
+            _exhibit(ink, exhibit)
+            ink.line()
+            mine = [c for c in part.claims if c.schedule == exhibit.schedule.name]
+            _claims(ink, mine, exhibit, required)
+    if ink.view.verbose:
+        _inputs(ink, certificate.document["inputs"])
+    if ink.lines:
+        ink.line()
+    ink.line(summary(certificate), (f" · ropeaudit {__version__}", "dim"))
+    ink.line((f"certificate sha256 {certificate.sha256}", "dim"))
+    return ink.text()
+
+
+def _heading(ink: Ink, part: Part, required: Sequence[str]) -> None:
+    subject = part.subject
+    word = outcome(part, required)
+    known = (t for t in (subject.format, subject.model_type) if t and t != "unknown")
+    ink.line(
+        (f" {word} ", _BADGES.get(word, "none")), " ", (safe(subject.target), "bold"),
+        (f"  {' · '.join(map(safe, known))}", "dim"),
+    )  # fmt: skip
+    if subject.error is not None:
+        ink.paragraph(safe(subject.error.message), indent=_INDENT, style="red")
+    for note in subject.notes:
+        ink.paragraph(f"note: {safe(note.message)}", indent=_INDENT, style="dim")
+
+
+def _exhibit(ink: Ink, exhibit: Exhibit) -> None:
+    schedule = exhibit.schedule
+    law = exhibit.form.law if exhibit.form else schedule.rope_type
+    count = show.plural(len(schedule.inv_freq), "channel")
+    ink.line(
+        (f"  {safe(schedule.name)}", "bold"),
+        (f"  {safe(law)}, {count} in {safe(schedule.dtype)}", "dim"),
+    )
+    if exhibit.form is None:
+        ink.paragraph(
+            f"no closed form: {safe(exhibit.why_not or 'none is stated')}", indent=_INDENT
+        )
+        return
+    for formula, where in _formulas(exhibit):
+        ink.paragraph(f"{formula}  {where}", indent=_INDENT)
+    if ink.view.verbose:
+        _parameters(ink, exhibit)
+
+
+def _formulas(exhibit: Exhibit) -> Iterable[tuple[str, str]]:
+    """``θ_k = ...`` and the channels where that holds."""
+    if exhibit.form is None:
+        return
+    for piece in statement.plain(exhibit.form):
+        channels = show.ranges(range(piece.first, piece.last + 1))
+        rule = ", c_k as listed in the certificate" if "c_k" in piece.formula else ""
+        yield f"θ_k = {piece.formula}", f"for k = {channels}{rule}"
+
+
+def _parameters(ink: Ink, exhibit: Exhibit) -> None:
+    from ropeaudit.exact.encoding import parameters
+    from ropeaudit.proofs.stated import sources
+
+    if exhibit.form is None:
+        return
+    places = sources(exhibit)
+    for name, value in parameters(exhibit.form).items():
+        place = places.get(name) or {}
+        at = " ".join(str(place[k]) for k in ("file", "pointer", "key", "tensor") if place.get(k))
+        spelled = f", spelled {place['text']}" if place.get("text") else ""
+        shown = show.cut(safe("none" if value is None else value), 100)
+        ink.line(f"      {safe(name)} = {shown}", (f"  {safe(at + spelled)}", "dim"))
+
+
+def _claims(ink: Ink, claims: Sequence[Claim], exhibit: Exhibit, required: Sequence[str]) -> None:
+    """A line each: status, claim, and what it came to; the method with -v."""
+    width = max((width_of(c.claim) for c in claims), default=0) + 2
+    start = _INDENT + 11
+    for claim in claims:
+        said = words(claim, exhibit, full=ink.view.verbose)
+        if not ink.view.unicode:
+            said = ascii_only(said)
+        lines = list(_wrapped(said, ink.view.width - start - width))
+        ink.line(
+            " " * _INDENT, (pad(claim.status.value, 11), _COLORS[claim.status]),
+            (pad(claim.claim, width), "bold" if claim.claim in required else None), lines[0],
+        )  # fmt: skip
+        for line in lines[1:]:
+            ink.line(" " * (start + width), line)
+        if ink.view.verbose:
+            ink.paragraph(safe(claim.method), indent=start + width, style="dim")
+
+
+def _wrapped(said: str, width: int) -> Iterable[str]:
+    from ropeaudit.report._terminal import wrap
+
+    return wrap(said, max(24, width))
+
+
+def _inputs(ink: Ink, inputs: Sequence[dict[str, Any]]) -> None:
+    if not inputs:
+        return
+    ink.line()
+    ink.line(("  inputs", "bold"))
+    for entry in inputs:
+        part = f", its {entry['part']}" if "part" in entry else ""
+        ink.line(
+            f"    {safe(entry['file'])}",
+            (f"  {entry['bytes']:,} bytes{part}, sha256 {entry['sha256']}", "dim"),
+        )
+
+
+def _markdown(certificate: Certificate, required: Sequence[str]) -> str:
+    lines = ["## ropeaudit: certificate", "", summary(certificate), ""]
+    for part in certificate.parts:
+        lines += [f"### {outcome(part, required).lower()}: {code(part.subject.target)}", ""]
+        if part.subject.error is not None:
+            lines += [text(part.subject.error.message), ""]
+        for note in part.subject.notes:
+            lines += [f"- **note**: {text(note.message)}", ""]
+        for exhibit in part.exhibits:
+            lines += _markdown_exhibit(part, exhibit, required)
+    digest = code(certificate.sha256)
+    return "\n".join([*lines, f"Certificate sha256 {digest}, ropeaudit {__version__}"]) + "\n"
+
+
+def _markdown_exhibit(part: Part, exhibit: Exhibit, required: Sequence[str]) -> list[str]:
+    lines = [f"**{text(exhibit.schedule.name)}**", ""]
+    if exhibit.form is None:
+        lines += [text(f"No closed form: {exhibit.why_not or 'none is stated'}"), ""]
+    else:
+        lines += [f"$${statement.latex(exhibit.form)}$$", ""]
+    lines += ["| claim | status | |", "|---|---|---|"]
+    for claim in part.claims:
+        if claim.schedule == exhibit.schedule.name:
+            name = f"**{claim.claim}**" if claim.claim in required else claim.claim
+            said = text(words(claim, exhibit))
+            lines.append(f"| {name} | {claim.status.value} | {said} |")
+    return [*lines, ""]
+
+
+def render_check(name: str, file: str, result: Any, view: View) -> str:
+    """What verifying a certificate came to: ``verified``, ``refused`` or ``unreadable``."""
+    if name in ("json", FORMAT):
+        return page(
+            {
+                "schema": "ropeaudit/verification/1",
+                "tool": TOOL,
+                "certificate": file,
+                "result": result.kind,
+                "message": result.message,
+                "counts": dict(result.counts or {}),
+            }
+        )
+    counts = ", ".join(f"{v} {k}" for k, v in (result.counts or {}).items())
+    if name == "markdown":
+        said = f"- **{result.kind}** {code(file)}: {text(result.message)}"
+        return said + (f" ({text(counts)})" if counts else "") + "\n"
+    ink = Ink(view)
+    style = {"verified": "pass", "refused": "fail"}.get(result.kind, "none")
+    ink.line((f" {result.kind.upper()} ", style), " ", (safe(file), "bold"))
+    ink.paragraph(safe(result.message), indent=_INDENT)
+    if counts:
+        ink.paragraph(safe(counts), indent=_INDENT, style="dim")
+    return ink.text()
