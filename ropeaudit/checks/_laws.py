@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 from ropeaudit.checks import _fit
-from ropeaudit.checks.interface import Case
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.families.interface import powers, reciprocal, scale
@@ -88,25 +87,6 @@ def relation(law: Sequence[float], held: Schedule) -> str | None:
 def is_cache(schedule: Schedule) -> bool:
     """Whether the table was read off cos and sin rows: angles, good to a few more ulp."""
     return schedule.parameters.get("role") == "cos_sin_cache"
-
-
-def built_for(case: Case, held: Schedule) -> tuple[Schedule, ...]:
-    """The schedules that an engine builds where ``held`` is kept.
-
-    Same component, then same layer type or common layers; all of the component where the name of
-    the tensor tells neither.
-    """
-    built = tuple(s for s in case.subject.built() if s.component == held.component)
-    kind = (held.layer_type or "").split(".")[0].removesuffix("_original")
-    exact = tuple(s for s in built if kind and s.layer_type == kind)
-    if exact:
-        return exact
-    if held.layers:
-        layers = set(held.layers)
-        common = tuple(s for s in built if s.layers and layers & set(s.layers))
-        if common:
-            return common
-    return built
 
 
 def fit(schedule: Schedule) -> Fit | None:

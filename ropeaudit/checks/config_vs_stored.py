@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ropeaudit.checks._laws import Fit, built_for, fit, relation, same
+from ropeaudit.checks._laws import Fit, fit, relation, same
 from ropeaudit.checks._lengths import UNSCALED, number, passed, place, skipped, unknown
 from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
@@ -87,7 +87,7 @@ def run(case: Case, params: Params) -> Iterator[Outcome]:
 def _judge(case: Case, held: Schedule, params: Params) -> Outcome:
     if held.rope_type == "learned":
         return skipped(f"{held.name}: learned tables follow from no config")
-    candidates = [s for s in built_for(case, held) if not _grown(s)]
+    candidates = [s for s in case.subject.built_for(held) if not s.is_grown]
     others = [s for s in case.subject.built() if s not in candidates]
     if not candidates and not others:
         return skipped(f"{held.name}: no config describes it")
@@ -100,11 +100,6 @@ def _judge(case: Case, held: Schedule, params: Params) -> Outcome:
         (_difference(case, s, held, params) for s in fitting), key=lambda d: d.max_phase_drift
     )
     return _finding(held, found, _law(held, found, case), params)
-
-
-def _grown(schedule: Schedule) -> bool:
-    """A dynamic table beyond the declared length is a state, not what the config starts with."""
-    return schedule.rope_type == "dynamic" and schedule.inv_freq != schedule.unscaled
 
 
 def _uneven(held: Schedule, candidates: list[Schedule], others: list[Schedule]) -> Outcome:
@@ -141,7 +136,7 @@ def _law(held: Schedule, found: Difference, case: Case) -> tuple[str, bool]:
     if scaled and built.unscaled is not None and relation(built.unscaled, held):
         return f"it equals the unscaled schedule, so the {built.rope_type} scaling is lost", True
     for other in case.subject.built():
-        grown = _grown(other) and other.layer_type == built.layer_type
+        grown = other.is_grown and other.layer_type == built.layer_type
         if other is not built and relation(other.inv_freq, held):
             return (
                 f"it is the state of an earlier long prompt ({other.name})"

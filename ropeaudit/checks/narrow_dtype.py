@@ -32,7 +32,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ropeaudit.checks._laws import NARROW, built_for, fit, held_in, is_cache, relation, same
+from ropeaudit.checks._laws import NARROW, fit, held_in, is_cache, relation, same
 from ropeaudit.checks._lengths import judged_lengths, passed, place, skipped
 from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
@@ -98,7 +98,7 @@ def _judge(case: Case, schedule: Schedule, params: Params) -> Outcome:
 
 
 def _law(case: Case, schedule: Schedule) -> Law | None:
-    for built in built_for(case, schedule):
+    for built in case.subject.built_for(schedule):
         if built is not schedule and relation(built.inv_freq, schedule):
             return Law(built.inv_freq, f"the config's {built.name}", built)
     found = fit(schedule)
@@ -141,7 +141,7 @@ def _lengths(case: Case, schedule: Schedule, law: Law, params: Params) -> tuple[
     if law.built is not None:
         return judged_lengths(case, law.built) or (params.reference_length,)
     own = judged_lengths(case, schedule)
-    beside = [n for s in built_for(case, schedule) for n in judged_lengths(case, s)]
+    beside = [n for s in case.subject.built_for(schedule) for n in judged_lengths(case, s)]
     return own or tuple(sorted(set(beside))) or (params.reference_length,)
 
 

@@ -97,6 +97,12 @@ class Schedule:
         """The first provenance entry for ``name``."""
         return next((f for f in self.provenance if f.field == name), None)
 
+    @property
+    def is_grown(self) -> bool:
+        """Whether this is a dynamic table beyond the declared length: a state that an engine
+        reaches, not what the config starts with."""
+        return self.rope_type == "dynamic" and self.inv_freq != self.unscaled
+
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """Channels that share one coordinate: equal values across groups are no coincidence.
 

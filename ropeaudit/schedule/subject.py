@@ -42,3 +42,21 @@ class Subject:
     def built(self) -> tuple[Schedule, ...]:
         """Schedules that an engine builds from the config."""
         return tuple(s for s in self.schedules if s.variant != "stored")
+
+    def built_for(self, held: Schedule) -> tuple[Schedule, ...]:
+        """The schedules that an engine builds where the stored table ``held`` is kept.
+
+        Same component, then same layer type or common layers; all of the component where the name
+        of the tensor tells neither.
+        """
+        built = tuple(s for s in self.built() if s.component == held.component)
+        kind = (held.layer_type or "").split(".")[0].removesuffix("_original")
+        exact = tuple(s for s in built if kind and s.layer_type == kind)
+        if exact:
+            return exact
+        if held.layers:
+            layers = set(held.layers)
+            common = tuple(s for s in built if s.layers and layers & set(s.layers))
+            if common:
+                return common
+        return built

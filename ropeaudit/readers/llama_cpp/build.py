@@ -11,6 +11,7 @@ from ropeaudit.readers.llama_cpp.architectures import Architecture
 from ropeaudit.readers.llama_cpp.arithmetic import Rotation, check, closed_form, corr_dims
 from ropeaudit.readers.llama_cpp.factors import Divisors
 from ropeaudit.readers.llama_cpp.keys import Keys
+from ropeaudit.readers.llama_cpp.laws import law_of
 from ropeaudit.readers.llama_cpp.plan import Group
 from ropeaudit.readers.llama_cpp.scaling import DEFAULT_BASE, Scaling
 from ropeaudit.readers.llama_cpp.widths import Widths
@@ -157,6 +158,13 @@ def schedule(model: Model, row: Row, *, alone: bool) -> Schedule:
     plain = closed_form(Rotation(base=r.base, dim=r.dim))
     table = closed_form(r)
     law, parameters = _law(model, row)
+    stated, inputs = law_of(
+        r,
+        row.base.value,
+        scaling.alpha(model.keys, model.arch),
+        settled,
+        settled.original or model.declared,
+    )
     still = factors.still_channels(r.divisors) if law == "proportional" and r.divisors else None
     trained = settled.original
     if law == "llama3":
@@ -184,6 +192,8 @@ def schedule(model: Model, row: Row, *, alone: bool) -> Schedule:
         ),
         parameters=parameters,
         provenance=_provenance(model, row, parameters),
+        law=stated,
+        inputs=inputs,
     )
 
 

@@ -53,16 +53,22 @@ def base(keys: Keys, arch: Architecture, name: str, default: float) -> tuple[flo
     return value, keys.fact("rope_theta", name, value)
 
 
+def alpha(keys: Keys, arch: Architecture) -> float | None:
+    """What the base grows by; None where the key is absent, not read or not above 0."""
+    value = keys.number("rope.scaling.alpha") if "alpha" in arch.reads else None
+    return value if value is not None and value > 0 else None
+
+
 def grown(keys: Keys, arch: Architecture, value: float, dim: int) -> float:
     """The base after ``rope.scaling.alpha``: base * alpha ** (d / (d - 2)) (Hunyuan).
 
     Infinite where it overflows.
     """
-    alpha = keys.number("rope.scaling.alpha") if "alpha" in arch.reads else None
-    if alpha is None or alpha <= 0 or dim <= 2:
+    by = alpha(keys, arch)
+    if by is None or dim <= 2:
         return value
     try:
-        return float(value * alpha ** (dim / (dim - 2)))
+        return float(value * by ** (dim / (dim - 2)))
     except OverflowError:
         return math.inf
 

@@ -38,6 +38,7 @@ class _Law:
 
     rope_type: str
     built: Built
+    inputs: Inputs
     softmax_scale: float = 1.0
     original: int | None = None
 
@@ -79,6 +80,8 @@ def text(file: Fields) -> list[Schedule]:
             ),
             parameters=law.built.parameters,
             provenance=facts,
+            law=law.rope_type,
+            inputs=law.inputs,
         )
         for layer_type, layers, window in layers_and_windows
     ]
@@ -154,7 +157,8 @@ def _law(file: Fields, name: str, base: float, rotary_dim: int, head_dim: int) -
     assert law is not None
     inputs = Inputs(rope_theta=base, rotary_dim=rotary_dim, head_dim=head_dim, scaling=scaling)
     original = scaling.get("original_max_position_embeddings")
-    return _Law(name, law.build(inputs), softmax, None if original is None else int(original))
+    length = None if original is None else int(original)
+    return _Law(name, law.build(inputs), inputs, softmax, length)
 
 
 def _llama3(file: Fields) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from ropeaudit.errors import InvalidValue
 from ropeaudit.facts import Fact, Note, Oddity, Origin
 from ropeaudit.readers.mistral._fields import Fields
 from ropeaudit.schedule.core import Axis, Context, Schedule
-from ropeaudit.schedule.families.interface import geometric
+from ropeaudit.schedule.families import Inputs, axial_dealt, default
 
 
 def vision(file: Fields) -> list[Schedule]:
@@ -34,8 +34,8 @@ def vision(file: Fields) -> list[Schedule]:
     file.facts.append(Fact("head_dim", head_dim, Origin.DERIVED))
     base = file.number(f"{place}/rope_theta", "rope_theta", 10_000.0)
     assert base is not None
-    ladder = geometric(base, head_dim)
-    table = (*ladder[::2], *ladder[1::2])
+    inputs = Inputs(rope_theta=base, rotary_dim=head_dim, head_dim=head_dim)
+    table = axial_dealt.build(inputs).inv_freq
     middle = len(table) // 2
     return [
         Schedule(
@@ -49,6 +49,8 @@ def vision(file: Fields) -> list[Schedule]:
             inv_freq=table,
             unscaled=table,
             provenance=tuple(file.facts),
+            law="axial_dealt",
+            inputs=inputs,
         )
     ]
 
@@ -71,7 +73,8 @@ def audio(file: Fields) -> list[Schedule]:
     if base is None:
         file.notes.append(Note("insufficient", "the audio encoder rotates, but states no base"))
         return []
-    table = tuple(geometric(base, head_dim))
+    inputs = Inputs(rope_theta=base, rotary_dim=head_dim, head_dim=head_dim)
+    table = default.build(inputs).inv_freq
     return [
         Schedule(
             component="audio",
@@ -84,5 +87,7 @@ def audio(file: Fields) -> list[Schedule]:
             unscaled=table,
             context=Context(window=file.count(f"{place}/sliding_window", "sliding_window")),
             provenance=tuple(file.facts),
+            law="default",
+            inputs=inputs,
         )
     ]

@@ -115,8 +115,8 @@ def _task(
 
 
 def _schedule(task: _Task, variant: str | None, length: int | None) -> Schedule:
-    node, rope, kind, inputs = task.node, task.rope, task.kind, task.inputs
-    built = call(node, rope, task.law, at_length(inputs, length))
+    node, rope, kind, inputs = task.node, task.rope, task.kind, at_length(task.inputs, length)
+    built = call(node, rope, task.law, inputs)
     channels = len(built.inv_freq)
     sections = rope.values.get("mrope_section")
     axes = axes_of(
@@ -147,6 +147,8 @@ def _schedule(task: _Task, variant: str | None, length: int | None) -> Schedule:
         context=_context(task),
         parameters=parameters,
         provenance=task.facts,
+        law=task.law.NAMES[0],
+        inputs=inputs,
     )
 
 

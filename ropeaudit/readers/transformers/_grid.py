@@ -15,8 +15,10 @@ from ropeaudit.document import Document
 from ropeaudit.errors import InvalidValue, unexpected
 from ropeaudit.facts import Fact, Json, Observation, Oddity, Origin
 from ropeaudit.readers.interface import Resolution
+from ropeaudit.records import record
 from ropeaudit.schedule.core import Axis, Context, Schedule
-from ropeaudit.schedule.families.interface import MAX_CHANNELS, geometric
+from ropeaudit.schedule.families import Inputs, family
+from ropeaudit.schedule.families.interface import MAX_CHANNELS
 
 WIDTH_LISTS = ("axes_dims_rope", "axes_dim_rope", "rope_axes_dim", "axes_dims", "axes_dim")
 SHARED_WIDTH = "rope_freq_dim"
@@ -59,20 +61,25 @@ def read(document: Document) -> Resolution:
     else:
         base = _number(data[stated], f"/{stated}")
         facts.append(_stated(document, "rope_theta", stated))
-    table, axes, rotary, pairing = _shape(data, key, base)
+    shape = _shape(data, key, base)
+    law = family(shape.law)
+    assert law is not None  # both are part of this package
+    built = law.build(shape.inputs)
     head = data.get(HEAD_DIM)
     schedule = Schedule(
         component="transformer",
         rope_type="default",
         rope_theta=base,
         head_dim=head if type(head) is int else None,
-        rotary_dim=rotary,
-        pairing=pairing,
-        axes=axes,
-        inv_freq=table,
-        unscaled=table,
+        rotary_dim=shape.rotary_dim,
+        pairing=shape.pairing,
+        axes=shape.axes,
+        inv_freq=built.inv_freq,
+        unscaled=built.inv_freq,
         context=Context(),
         provenance=tuple(facts),
+        law=shape.law,
+        inputs=shape.inputs,
     )
     observations = [_specific(document, key, stated), *_misfits(document, key, schedule)]
     name = data.get("_class_name")
@@ -83,20 +90,40 @@ def read(document: Document) -> Resolution:
     )
 
 
-Shape = tuple[tuple[float, ...], tuple[Axis, ...], int, str]
+@record(kw_only=True)
+class _Shape:
+    """The law of a table with its inputs, and what its channels turn with."""
+
+    law: str
+    inputs: Inputs
+    axes: tuple[Axis, ...]
+    rotary_dim: int
+    pairing: str
 
 
-def _shape(data: Mapping[str, Json], key: str, base: float) -> Shape:
-    """Table, axes, rotated width and pairing."""
+def _shape(data: Mapping[str, Json], key: str, base: float) -> _Shape:
     if key == SHARED_WIDTH:
         channels = _width(data[key], f"/{key}", even=False)
-        axes = tuple(Axis(a, (0, channels - 1)) for a in NAMES[3])
-        return tuple(geometric(base, 2 * channels)), axes, 6 * channels, "half"
+        return _Shape(
+            law="default",
+            inputs=Inputs(rope_theta=base, rotary_dim=2 * channels, head_dim=2 * channels),
+            axes=tuple(Axis(a, (0, channels - 1)) for a in NAMES[3]),
+            rotary_dim=6 * channels,
+            pairing="half",
+        )
     widths = data[key]
     if key == HEAD_DIM:
         widths = _built_split(_width(widths, f"/{key}", even=True), f"/{key}")
-    table, axes = _ladders(widths, key, base)
-    return table, axes, 2 * len(table), "interleaved"
+    axes = _ladders(widths, key)
+    total = sum(widths)
+    scaling = {"axes_dim": widths}
+    return _Shape(
+        law="ladders",
+        inputs=Inputs(rope_theta=base, rotary_dim=total, head_dim=total, scaling=scaling),
+        axes=axes,
+        rotary_dim=total,
+        pairing="interleaved",
+    )
 
 
 def _built_split(head: int, pointer: str) -> list[int]:
@@ -125,19 +152,20 @@ def _misfits(document: Document, key: str, schedule: Schedule) -> Iterator[Obser
             yield _mismatch(document, key, message, built, applied)
 
 
-def _ladders(widths: Json, key: str, base: float) -> tuple[tuple[float, ...], tuple[Axis, ...]]:
+def _ladders(widths: Json, key: str) -> tuple[Axis, ...]:
+    """One axis for each width; raises InvalidValue for widths that are none."""
     if not 1 <= len(widths) <= 16:
         raise InvalidValue(
             f"/{key} has {len(widths)} axes, expected 1 to 16; correct it", where=f"/{key}"
         )
     names = NAMES.get(len(widths), tuple(str(i) for i in range(len(widths))))
-    table: list[float] = []
     axes: list[Axis] = []
+    start = 0
     for i, (name, value) in enumerate(zip(names, widths, strict=True)):
-        ladder = geometric(base, _width(value, f"/{key}/{i}", even=True))
-        axes.append(Axis(name, (len(table), len(table) + len(ladder) - 1)))
-        table.extend(ladder)
-    return tuple(table), tuple(axes)
+        channels = _width(value, f"/{key}/{i}", even=True) // 2
+        axes.append(Axis(name, (start, start + channels - 1)))
+        start += channels
+    return tuple(axes)
 
 
 def _width(value: Json, pointer: str, *, even: bool) -> int:

@@ -8,8 +8,15 @@ every length; that law is ``ntk_alpha``.
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING
+
 from ropeaudit.errors import InvalidValue
 from ropeaudit.schedule.families.interface import Built, Inputs, geometric
+
+if TYPE_CHECKING:
+    from ropeaudit.exact.inputs import ExactInputs
+    from ropeaudit.exact.terms import ClosedForm
 
 NAMES = ("dynamic",)
 REQUIRED = frozenset({"factor"})
@@ -28,6 +35,37 @@ def build(inputs: Inputs) -> Built:
     return Built(
         tuple(geometric(base, inputs.rotary_dim)),
         parameters={"factor": factor, "effective_rope_theta": base},
+    )
+
+
+def closed_form(inputs: ExactInputs) -> ClosedForm:
+    from fractions import Fraction
+
+    from ropeaudit.schedule.families import _exact
+
+    factor, dim = inputs.positive("factor"), inputs.rotary_dim
+    declared = inputs.max_position_embeddings
+    if not declared or declared <= 0:
+        raise InvalidValue(
+            "dynamic scaling needs max_position_embeddings, which is missing; add it",
+            where="max_position_embeddings",
+        )
+    _exact.require_two_radicals(dim)
+    reached = max(Fraction(inputs.length or declared), declared)
+    growth = factor * reached / declared - (factor - 1)
+    if growth <= 0:
+        raise InvalidValue("dynamic scaling gives a negative base; correct it", where="factor")
+    terms = [
+        _exact.power(Fraction(1), *theta.factors, (growth, Fraction(-2 * k, dim - 2)))
+        for k, theta in enumerate(_exact.plain(inputs))
+    ]
+    return _exact.closed(
+        "dynamic",
+        inputs,
+        terms,
+        factor=factor,
+        max_position_embeddings=declared,
+        length=math.floor(reached),
     )
 
 

@@ -6,8 +6,14 @@ stay in order (transformers ``modeling_ernie4_5_vl_moe.py``).
 
 from __future__ import annotations
 
-from ropeaudit.errors import unexpected
+from typing import TYPE_CHECKING
+
+from ropeaudit.errors import InvalidValue, unexpected
 from ropeaudit.schedule.families.interface import Built, Inputs, geometric
+
+if TYPE_CHECKING:
+    from ropeaudit.exact.inputs import ExactInputs
+    from ropeaudit.exact.terms import ClosedForm
 
 NAMES = ("ernie_3d",)
 REQUIRED: frozenset[str] = frozenset()
@@ -34,3 +40,22 @@ def build(inputs: Inputs) -> Built:
         )
     plane = len(ladder) - sections[2]
     return Built((*ladder[:plane][0::2], *ladder[:plane][1::2], *ladder[plane:]))
+
+
+def closed_form(inputs: ExactInputs) -> ClosedForm:
+    from fractions import Fraction
+
+    from ropeaudit.schedule.families import _exact
+
+    sections = tuple(map(Fraction, SECTIONS))
+    if inputs.scaling.get("mrope_section") is not None:
+        sections = inputs.numbers("mrope_section")
+    ladder = _exact.plain(inputs)
+    if len(sections) != 3 or sum(sections) != len(ladder) or min(sections) <= 0:
+        raise InvalidValue(
+            f"mrope_section is not three numbers that add up to {len(ladder)}; correct it",
+            where="mrope_section",
+        )
+    plane = int(sections[0] + sections[1])
+    terms = (*ladder[:plane][0::2], *ladder[:plane][1::2], *ladder[plane:])
+    return _exact.closed("ernie_3d", inputs, terms, mrope_section=sections)

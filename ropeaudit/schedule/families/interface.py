@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ropeaudit.errors import InvalidValue, shown, unexpected
 from ropeaudit.facts import as_number
 from ropeaudit.records import field, record
 from ropeaudit.schedule.float32 import Table, f32, f32s
+
+if TYPE_CHECKING:
+    from ropeaudit.exact.inputs import ExactInputs
+    from ropeaudit.exact.terms import ClosedForm
 
 MAX_CHANNELS = 65_536
 """Above this a rotary width is a corrupt number, not a model (the widest known is 512)."""
@@ -94,6 +98,13 @@ class Family(Protocol):
 
     def build(self, inputs: Inputs) -> Built:
         """Raises InvalidValue when a key is missing or out of range."""
+
+    def closed_form(self, inputs: ExactInputs) -> ClosedForm:
+        """What ``build`` rounds: one exact term for each channel, in the table's order.
+
+        Raises InvalidValue as ``build`` does, and for a table that no term spells. It imports what
+        it needs itself, so that building a table never loads exact arithmetic.
+        """
 
 
 def powers(base: float, dim: int, count: int | None = None) -> list[float]:

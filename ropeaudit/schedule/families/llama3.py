@@ -8,9 +8,14 @@ kept; between: ``(1 - s) * theta / factor + s * theta`` with
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ropeaudit.schedule.families.interface import Built, Inputs, geometric
 from ropeaudit.schedule.float32 import f32, f32s
+
+if TYPE_CHECKING:
+    from ropeaudit.exact.inputs import ExactInputs
+    from ropeaudit.exact.terms import ClosedForm, Term
 
 NAMES = ("llama3",)
 REQUIRED = frozenset(
@@ -32,6 +37,36 @@ def build(inputs: Inputs) -> Built:
             "high_freq_factor": high,
             "original_max_position_embeddings": original,
         },
+    )
+
+
+def closed_form(inputs: ExactInputs) -> ClosedForm:
+    """Wavelengths are compared as ``theta * original / (2 pi)`` with the two bounds: a rational
+    multiple of pi is never an algebraic number, so enough digits always decide."""
+    from ropeaudit.schedule.families import _exact
+
+    original = inputs.positive("original_max_position_embeddings")
+    factor = inputs.positive("factor")
+    low, high = inputs.positive("low_freq_factor"), inputs.positive("high_freq_factor")
+    gain = 1 - 1 / factor
+    terms: list[Term] = []
+    for theta in _exact.plain(inputs):
+        if _exact.turns_below(theta, original, low):
+            terms.append(_exact.times(theta, 1 / factor))
+        elif high <= low or not _exact.turns_below(theta, original, high):
+            terms.append(theta)
+        else:
+            constant = 1 / factor - low * gain / (high - low)
+            slope = original * gain / (2 * (high - low))
+            terms.append(_exact.blend(theta, constant, slope))
+    return _exact.closed(
+        "llama3",
+        inputs,
+        terms,
+        factor=factor,
+        low_freq_factor=low,
+        high_freq_factor=high,
+        original_max_position_embeddings=original,
     )
 
 

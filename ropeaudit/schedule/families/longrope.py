@@ -8,10 +8,15 @@ multiplied by ``attention_factor``, by default ``sqrt(1 + ln(factor) / ln(origin
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ropeaudit.errors import InvalidValue
 from ropeaudit.schedule.families.interface import Built, Inputs, powers, reciprocal
 from ropeaudit.schedule.float32 import f32s
+
+if TYPE_CHECKING:
+    from ropeaudit.exact.inputs import ExactInputs
+    from ropeaudit.exact.terms import ClosedForm
 
 NAMES = ("longrope", "su")
 REQUIRED = frozenset({"short_factor", "long_factor", "original_max_position_embeddings"})
@@ -37,6 +42,22 @@ def build(inputs: Inputs) -> Built:
         attention_scaling=_attention(inputs, factor, original),
         parameters={"factor": factor, "original_max_position_embeddings": original, "long": long},
     )
+
+
+def closed_form(inputs: ExactInputs) -> ClosedForm:
+    from ropeaudit.schedule.families import _exact
+
+    name = "short_factor"
+    if inputs.length is not None:
+        original = inputs.positive("original_max_position_embeddings")
+        name = "long_factor" if inputs.length > original else name
+    factors, ladder = inputs.numbers(name), _exact.plain(inputs)
+    if len(factors) != len(ladder) or not all(f > 0 for f in factors):
+        raise InvalidValue(
+            f"{name} is no list of {len(ladder)} numbers above 0; correct it", where=name
+        )
+    terms = [_exact.times(theta, 1 / f) for f, theta in zip(factors, ladder, strict=True)]
+    return _exact.closed("longrope", inputs, terms, factors=factors)
 
 
 def _factor(inputs: Inputs, original: float) -> float:

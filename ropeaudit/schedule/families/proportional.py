@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING
+
 from ropeaudit.schedule.families.interface import (
     Built,
     Inputs,
@@ -12,6 +15,10 @@ from ropeaudit.schedule.families.interface import (
     reciprocal,
     scale,
 )
+
+if TYPE_CHECKING:
+    from ropeaudit.exact.inputs import ExactInputs
+    from ropeaudit.exact.terms import ClosedForm
 
 NAMES = ("proportional",)
 REQUIRED: frozenset[str] = frozenset()
@@ -30,4 +37,27 @@ def build(inputs: Inputs) -> Built:
         tuple(table),
         parameters={"factor": factor, "partial_rotary_factor": inputs.partial_rotary_factor},
         static_channels=frozenset(range(turning, channels)),
+    )
+
+
+def closed_form(inputs: ExactInputs) -> ClosedForm:
+    from fractions import Fraction
+
+    from ropeaudit.exact.terms import ZERO, ClosedForm
+    from ropeaudit.schedule.families import _exact
+
+    factor, head_dim = inputs.positive("factor", Fraction(1)), inputs.head_dim
+    channels = head_dim // 2
+    turning = max(0, min(math.floor(inputs.partial_rotary_factor * head_dim / 2), channels))
+    ladder = _exact.ladder(inputs.rope_theta, head_dim, turning)
+    terms = [_exact.times(theta, 1 / factor) for theta in ladder]
+    return ClosedForm(
+        law="proportional",
+        parameters={
+            "rope_theta": inputs.rope_theta,
+            "head_dim": head_dim,
+            "partial_rotary_factor": inputs.partial_rotary_factor,
+            "factor": factor,
+        },
+        terms=(*terms, *(ZERO for _ in range(channels - turning))),
     )

@@ -9,10 +9,15 @@ both non-zero (DeepSeek).
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ropeaudit.errors import InvalidValue
 from ropeaudit.schedule.families.interface import Built, Inputs, powers, reciprocal
 from ropeaudit.schedule.float32 import f32, f32s
+
+if TYPE_CHECKING:
+    from ropeaudit.exact.inputs import ExactInputs
+    from ropeaudit.exact.terms import ClosedForm
 
 NAMES = ("yarn",)
 REQUIRED = frozenset({"factor", "original_max_position_embeddings"})
@@ -49,6 +54,12 @@ def build(inputs: Inputs) -> Built:
             "ramp": (low, high),
         },
     )
+
+
+def closed_form(inputs: ExactInputs) -> ClosedForm:
+    from ropeaudit.schedule.families import _yarn
+
+    return _yarn.closed_form(inputs)
 
 
 def _factor(inputs: Inputs, original: float) -> float:
