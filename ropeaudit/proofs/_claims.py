@@ -32,14 +32,14 @@ def provers() -> Mapping[str, Any]:
         if info.name == "interface" or info.name.startswith("_"):
             continue
         module = import_module(f"{package.__name__}.{info.name}")
-        if hasattr(module, "prove"):
-            found |= dict.fromkeys(_names(module), module)
+        found |= dict.fromkeys(_names(module), module)
     return {name: found[name] for name in sorted(found, key=_place)}
 
 
 def _names(module: Any) -> tuple[str, ...]:
-    several = getattr(module, "CLAIMS", None)
-    return tuple(several) if several is not None else (module.CLAIM,)
+    """The claims of a module; none for one that helps to make them."""
+    one = getattr(module, "CLAIM", None)
+    return tuple(getattr(module, "CLAIMS", () if one is None else (one,)))
 
 
 def _place(name: str) -> tuple[int, str]:

@@ -40,13 +40,13 @@ def _digest(file: InputFile) -> dict[str, Any] | None:
     if not Path(file.path).is_file():
         return None
     with RegularFile(file.path) as opened:
-        size = _part(file, opened)
-        found = {"sha256": _leading(opened, opened.size if size is None else size)}
-        found |= {"bytes": opened.size if size is None else size}
-        return found if size is None else found | {"part": "header"}
+        header = _header(file, opened)
+        size = opened.size if header is None else header
+        part = {} if header is None else {"part": "header"}
+        return {"sha256": _leading(opened, size), "bytes": size, **part}
 
 
-def _part(file: InputFile, opened: RegularFile) -> int | None:
+def _header(file: InputFile, opened: RegularFile) -> int | None:
     """Bytes of the header, None where the whole file counts."""
     if file.format == "safetensors":
         return 8 + int.from_bytes(opened.read(0, 8), "little")
