@@ -1,0 +1,226 @@
+"""The comparison of two targets: read both, pair their schedules, measure, name, judge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ropeaudit.diff import measure
+from ropeaudit.diff.guess import undecided
+from ropeaudit.diff.interface import ULP, Case, Channel, Comparison, Likeness, Lost, Pair
+from ropeaudit.diff.law import Law, is_bare, law
+from ropeaudit.diff.overrides import sided
+from ropeaudit.diff.pairing import Matching, match
+from ropeaudit.errors import SourceError
+from ropeaudit.facts import Oddity
+from ropeaudit.findings import Severity
+from ropeaudit.records import record, replace
+from ropeaudit.resolve import attempt, build
+from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.subject import Subject
+
+ERROR_PHASE = math.pi / 2
+WARNING_PHASE = 0.1
+"""Radians at the trained length."""
+_UNREAD = frozenset({Oddity.TYPE_UNKNOWN, Oddity.LENGTH_MISMATCH})
+"""What keeps a reader from building a table that the file declares."""
+
+
+@record(kw_only=True)
+class Options:
+    """How to compare. ``overrides``: texts, with ``a:`` or ``b:`` in front for one side only.
+
+    ``ulp`` None: 4, or 16 between tables of different arithmetic.
+    """
+
+    contexts: tuple[int, ...] = ()
+    overrides: tuple[str, ...] = ()
+    ulp: int | None = None
+    fail_on: Severity = Severity.INFO
+    allow_unknown: bool = False
+    offline: bool = False
+
+
+def compare_targets(a: str | Any, b: str | Any, options: Options | None = None) -> Comparison:
+    """Read and compare two targets; what cannot be read is a subject with ``error`` set.
+
+    Raises UsageError for overrides that cannot be applied.
+    """
+    options = options or Options()
+    for_a, for_b = sided(options.overrides)
+    subjects = [
+        attempt(target, contexts=options.contexts, overrides=texts, offline=options.offline)
+        for target, texts in ((a, for_a), (b, for_b))
+    ]
+    return compare(*_at_common_lengths(*subjects, options.contexts), options)
+
+
+def compare(a: Subject, b: Subject, options: Options | None = None) -> Comparison:
+    """Compare two subjects; a is the reference, b what became of it."""
+    options = options or Options()
+    made = Comparison(
+        a=a,
+        b=b,
+        ulp=ULP if options.ulp is None else options.ulp,
+        fail_on=options.fail_on,
+        allow_unknown=options.allow_unknown,
+    )
+    if a.error or b.error:
+        return made
+    matching = match(a, b)
+    pairs = [
+        pair
+        for left, right in dict.fromkeys((_Same(x), _Same(y)) for x, y in matching.pairs)
+        for pair in _pairs(left.schedule, right.schedule, a, b, options)
+    ]
+    return replace(
+        made,
+        pairs=tuple(pairs),
+        unpaired=tuple(matching.unpaired),
+        undecided=tuple(_undecided(a, b, matching)),
+    )
+
+
+@record()
+class _Same:
+    """A schedule by identity: two of them may be equal and serve other layers."""
+
+    schedule: Schedule
+
+    def __hash__(self) -> int:
+        return id(self.schedule)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.schedule is self.schedule
+
+
+def _at_common_lengths(a: Subject, b: Subject, asked: tuple[int, ...]) -> tuple[Subject, Subject]:
+    """Both built for the lengths at which a dynamic table of either side is worth a look."""
+    wanted = set(asked)
+    for schedule in (*a.schedules, *b.schedules):
+        declared = schedule.context.declared
+        if schedule.rope_type == "dynamic" and declared:
+            wanted |= {declared} if asked else {declared, 2 * declared}
+    lengths = tuple(sorted(wanted))
+    return _built_for(a, lengths), _built_for(b, lengths)
+
+
+def _built_for(subject: Subject, lengths: tuple[int, ...]) -> Subject:
+    grows = any(s.rope_type == "dynamic" for s in subject.schedules)
+    if not grows or subject.reading is None or lengths == subject.lengths:
+        return subject
+    try:
+        again = build(subject.reading, lengths)
+    except SourceError:
+        return subject  # it was built for its own lengths, which are compared instead
+    return replace(subject, schedules=again.schedules, lengths=lengths)
+
+
+def _undecided(a: Subject, b: Subject, matching: Matching) -> list[str]:
+    found = []
+    for side, subject in (("A", a), ("B", b)):
+        if not subject.schedules:
+            why = "; ".join(n.message for n in subject.notes) or "it has no rotary schedule"
+            found.append(f"{side} gives nothing to compare: {why}")
+        found += (
+            f"{side}: {o.message}" for o in subject.observations if o.kind in _UNREAD and o.schedule
+            and not any(s.name == o.schedule for s in subject.schedules)
+        )
+    if found:
+        return found
+    if not matching.pairs:
+        return ["no schedule of A has a counterpart in B"]
+    if any(not (is_bare(x) and is_bare(y)) for x, y in matching.pairs):
+        why_not = undecided(a, b)
+        found += [] if why_not is None else [why_not]
+    return found
+
+
+def _pairs(
+    a: Schedule, b: Schedule, subject_a: Subject, subject_b: Subject, options: Options
+) -> list[Pair]:
+    """One pair a length; what was lost and how grave it is does not depend on the length."""
+    other = (subject_a.format == "gguf") != (subject_b.format == "gguf")
+    mixed = other and not (is_bare(a) and is_bare(b))
+    tolerance = measure.tolerance(a, b, options.ulp, other_arithmetic=mixed)
+    attention, softmax = measure.attention(a, b), measure.softmax(a, b)
+    default, _ = measure.default_length(a, b)
+    judged = measure.channels(a, b, default)
+    tables_differ = any(c.ulp is None or c.ulp > tolerance for c in judged)
+    scalings_differ = not all(measure.within(x, y, tolerance) for x, y in (attention, softmax))
+    lost = _lost(a, b, subject_a, subject_b, tolerance, tables_differ, scalings_differ)
+    likeness = _likeness(a, b, tables_differ or scalings_differ or bool(lost), attention, softmax)
+    severity = _severity(judged, lost, likeness, scalings_differ)
+    clusters = measure.new_clusters(a, b)
+    return [
+        Pair(
+            a=a,
+            b=b,
+            context=length,
+            context_source=source,
+            tolerance=tolerance,
+            channels=judged if length == default else measure.channels(a, b, length),
+            new_clusters=clusters,
+            attention_scaling=attention,
+            softmax_scale=softmax,
+            lost=lost,
+            likeness=likeness,
+            severity=severity,
+        )
+        for length, source in measure.lengths(a, b, options.contexts)
+    ]
+
+
+def _lost(
+    a: Schedule,
+    b: Schedule,
+    subject_a: Subject,
+    subject_b: Subject,
+    tolerance: int,
+    tables_differ: bool,
+    scalings_differ: bool,
+) -> tuple[Lost, ...]:
+    from ropeaudit.diff.losses import find
+
+    differ = tables_differ or scalings_differ
+    unknown = Law(kind=None)
+    case = Case(
+        a=a,
+        b=b,
+        law_a=law(a) if differ or not is_bare(a) else unknown,
+        law_b=law(b) if differ or not is_bare(b) else unknown,
+        subject_a=subject_a,
+        subject_b=subject_b,
+        beside_a=[s for s in subject_a.schedules if s.component == a.component],
+        beside_b=[s for s in subject_b.schedules if s.component == b.component],
+        tolerance=tolerance,
+        tables_differ=tables_differ,
+        scalings_differ=scalings_differ,
+    )
+    return tuple(find(case))
+
+
+def _likeness(
+    a: Schedule,
+    b: Schedule,
+    differ: bool,
+    *scalings: tuple[float | None, float | None],
+) -> Likeness:
+    if differ:
+        return Likeness.DIFFERENT
+    equal = all(x is None or y is None or x == y for x, y in scalings)
+    same = equal and measure.same_bits(a.inv_freq, b.inv_freq)
+    return Likeness.SAME if same else Likeness.EQUIVALENT
+
+
+def _severity(
+    judged: Sequence[Channel], lost: Sequence[Lost], likeness: Likeness, scalings_differ: bool
+) -> Severity | None:
+    """A scaling of cos and sin or of the logits that changed, and was not lost, is a warning."""
+    if likeness is not Likeness.DIFFERENT:
+        return None
+    drift = max((c.phase_drift for c in judged), default=0.0)
+    if drift >= ERROR_PHASE or any(found.grave for found in lost):
+        return Severity.ERROR
+    return Severity.WARNING if drift >= WARNING_PHASE or scalings_differ else Severity.INFO

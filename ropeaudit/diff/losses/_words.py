@@ -1,0 +1,46 @@
+"""What the kinds of loss share: near tables, numbers in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ropeaudit.checks._words import about
+from ropeaudit.diff.law import number
+from ropeaudit.schedule.core import Schedule
+
+NEAR = 4e-6
+"""Relative distance of two evaluations of one formula, some roundings to float32 apart."""
+
+__all__ = ["NEAR", "about", "near", "plural", "parameter_pair", "same_number", "some"]
+
+
+def near(a: Sequence[float], b: Iterable[float], relative: float = NEAR) -> bool:
+    """Whether two tables agree channel by channel; NaN agrees with nothing."""
+    other = list(b)
+    return len(a) == len(other) and all(
+        x == y or abs(x - y) <= relative * abs(y) for x, y in zip(a, other, strict=True)
+    )
+
+
+def same_number(a: float, b: float, relative: float = 1e-6) -> bool:
+    return abs(a - b) <= relative * max(abs(a), abs(b))
+
+
+def parameter_pair(
+    a: Schedule, b: Schedule, key: str, relative: float = 1e-6
+) -> tuple[float, float] | None:
+    """The parameter ``key`` on both sides, where both state it and it differs."""
+    left, right = number(a, key), number(b, key)
+    if left is None or right is None or same_number(left, right, relative):
+        return None
+    return left, right
+
+
+def some(numbers: Sequence[int], limit: int = 6) -> str:
+    """``3, 7, 11``, cut with a count."""
+    listed = ", ".join(map(str, numbers[:limit]))
+    return listed if len(numbers) <= limit else f"{listed}, ... ({len(numbers)} in all)"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,21 @@
+"""Channels that turn in A and are exactly 0 in B."""
+
+from __future__ import annotations
+
+from ropeaudit.diff.interface import Case
+from ropeaudit.diff.losses._words import plural, some
+
+NAME = "channels stopped"
+GRAVE = True
+
+
+def detail(case: Case) -> str | None:
+    stopped = [
+        k
+        for k, (a, b) in enumerate(zip(case.a.inv_freq, case.b.inv_freq, strict=False))
+        if b == 0 and a != 0
+    ]
+    if not stopped:
+        return None
+    total = len(case.b.inv_freq)
+    return f"{plural(len(stopped), 'channel')} of {total} are 0 in B ({some(stopped)})"
