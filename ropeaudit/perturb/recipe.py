@@ -1,9 +1,9 @@
 """Recipes: the text that names a variant, read strictly and written in one canonical way.
 
-    recipe := step ("+" step)*            "+" separates only before a letter, so 1e+6 stays whole
-    step   := head [":" arguments] ("@" scope)*
-    arguments := value | key "=" value ("," key "=" value)*
-    scope  := layer_type | "layers=" 3-7,9 | "head=" 2
+recipe := step ("+" step)*            "+" separates only before a letter, so 1e+6 stays whole
+step   := head [":" arguments] ("@" scope)*
+arguments := value | key "=" value ("," key "=" value)*
+scope  := layer_type | "layers=" 3-7,9 | "head=" 2
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Step:
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter after defaults, those that the head fixes included."""
-        return {name: getattr(self.params, name) for name in record_fields(type(self.params))}
+        names = record_fields(type(self.params))
+        return {spelt(name): getattr(self.params, name) for name in names}
 
 
 @record()
@@ -136,7 +137,9 @@ def _scoped(rest: str, text: str) -> tuple[str, Scope]:
         found[key] = _layers(value, text) if key == "layers" else word
         if key == "head":
             if not re.fullmatch(r"\d{1,6}", value):
-                raise UsageError(f"recipe {quoted(text)}: head is {quoted(value)}, expected 0, 1, …")
+                raise UsageError(
+                    f"recipe {quoted(text)}: head is {quoted(value)}, expected a number"
+                )
             found[key] = int(value)
         rest = rest[: match.start()]
     return rest, Scope(**found)
@@ -166,7 +169,7 @@ def _ranges(numbers: Iterable[int]) -> str:
 
 def _values(head: Head, arguments: str, text: str) -> dict[str, str]:
     """Parameter -> text, by its own name; raises UsageError for unknown and doubled keys."""
-    spellings = {s: name for name, key in head.keys.items() for s in (name, *key.aliases)}
+    spellings = {s: name for name, key in head.keys.items() for s in (spelt(name), *key.aliases)}
     first = arguments.partition("=")[0].strip()
     if not arguments:
         return {}
@@ -195,9 +198,9 @@ def _params(module: Perturbation, head: Head, values: Mapping[str, str]) -> Any:
         try:
             read[name] = head.keys[name].read(value)
         except ValueError as error:
-            raise ValueError(f"{name} is {quoted(value)}, expected {error}") from None
+            raise ValueError(f"{spelt(name)} is {quoted(value)}, expected {error}") from None
     with_default = record_fields(module.Params)
-    missing = [n for n in head.keys if n not in read and not with_default[n]]
+    missing = [spelt(n) for n in head.keys if n not in read and not with_default[n]]
     if missing:
         raise ValueError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     return module.Params(**read)
@@ -218,4 +221,9 @@ def _said(head: Head, params: Any) -> Iterator[tuple[str, str]]:
     for name, key in head.keys.items():
         value = getattr(params, name)
         if value is not None and (key.always or value != getattr(defaults, name)):
-            yield name, key.write(value)
+            yield spelt(name), key.write(value)
+
+
+def spelt(parameter: str) -> str:
+    """A parameter as recipes spell it: ``from`` is a word of Python, so its record says from_."""
+    return parameter.rstrip("_")

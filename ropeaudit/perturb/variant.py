@@ -111,7 +111,9 @@ def _chosen(step: Step, states: Sequence[_State]) -> list[bool]:
         return chosen
     where = f"recipe {quoted(step.text)}"
     if kind is None:
-        raise UsageError(f"{where}: the model has no text schedule; name a component, as in @vision")
+        raise UsageError(
+            f"{where}: the model has no text schedule; name a component, as in @vision"
+        )
     known = {n for s in states for n in (s.base.layer_type, s.base.component) if n}
     near = suggestion(kind, known) or f"; known: {', '.join(map(quoted, sorted(known)))}"
     raise UsageError(f"{where}: no schedule of layer type {quoted(kind)}{near}")
@@ -166,12 +168,13 @@ def _applied(step: Step, state: _State) -> tuple[list[_State], Mapping[str, Any]
     if module.RESCALES:
         changed = module.apply(step.params, state.lawful)
         return [_rescaled(state, lawful) for lawful in changed.schedules], changed.found
-    made: Changed = module.apply(step.params, _in_float32(now))
+    given = _in_float32(now)
+    made: Changed = module.apply(step.params, given)
     out = []
     for schedule in made.schedules:
         if not all(map(math.isfinite, schedule.inv_freq)):
             raise Refused("a frequency would be beyond what float32 holds; take a smaller change")
-        if differs(now, schedule):  # the numbers follow no law any more
+        if schedule is not given and differs(now, schedule):  # it follows no law any more
             schedule = replace(schedule, law=None, inputs=None)
             out.append(_State(state.base, state.lawful, schedule))
         else:
@@ -188,8 +191,7 @@ def _rescaled(state: _State, lawful: Schedule) -> _State:
         value * (new / before) if before else value
         for value, before, new in zip(now, old, lawful.inv_freq, strict=True)
     )
-    moved = replace(lawful, inv_freq=tuple(table), law=None, inputs=None)
-    return _State(state.base, lawful, replace(moved, layer_type=state.now.layer_type))
+    return _State(state.base, lawful, replace(lawful, inv_freq=tuple(table), law=None, inputs=None))
 
 
 def _in_float32(schedule: Schedule) -> Schedule:
