@@ -38,9 +38,7 @@ def audited(variant: Variant) -> tuple[Schedule, ...]:
     built = {s.component for s in variant.base if s.variant != "stored"}
     kept: dict[str, Schedule] = {}
     for base in variant.base:
-        if base.variant != "stored":
-            kept.setdefault(base.name, base)
-        elif not any(base is b for b, _ in changed):
+        if base.variant != "stored" or not any(base is b for b, _ in changed):
             kept.setdefault(base.name, base)
         elif base.component not in built:
             # Nothing else says what the weights were trained with.
