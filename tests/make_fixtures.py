@@ -1,4 +1,4 @@
-"""Writes the tensor files among the fixtures of RA301 to RA502.
+"""Writes the tensor files among the fixtures of RA301 to RA601.
 
 ``python -m tests.make_fixtures [FOLDER]``. Tables come from the scaling laws, rounded to the format
 that a file is to hold; the configs beside them are written by hand. A test compares what this
@@ -65,6 +65,10 @@ def tables() -> dict[str, tuple[str, list[float]]]:
         "RA501/fail/float16": ("F16", plain(1e6, 128, "F16")),
         "RA501/fail/cast-back": ("F32", plain(1e6, 128, "BF16")),
         "RA501/fail/beside-its-config": ("BF16", plain(1e6, 128, "BF16")),
+        "RA601/pass/stored": ("F32", llama31()),
+        "RA601/pass/stored-in-bfloat16": ("BF16", plain(1e6, 128, "BF16")),
+        "RA601/fail/base-1e11": ("F32", plain(1e6, 128, "BF16")),
+        "RA601/fail/scaling-lost": ("F32", plain(5e5, 128)),
     }
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ropeaudit._version import __version__
 from ropeaudit.errors import UsageError
 from ropeaudit.exact import statement
+from ropeaudit.facts import file_name
 from ropeaudit.proofs.interface import Status
 from ropeaudit.report import _numbers as show
 from ropeaudit.report._claims import words
@@ -24,6 +25,8 @@ FORMATS = ("console", "json", FORMAT, "markdown")
 _COLORS = {Status.PROVED: "green", Status.REFUTED: "red", Status.UNDECIDED: "magenta"}
 _BADGES = {"PROVED": "pass", "REFUTED": "fail", "UNDECIDED": "unknown", "UNREADABLE": "fail"}
 _INDENT = 4
+FEW = 5
+"""Up to so many targets each get their formulas and all claims."""
 
 
 def check_format(name: str) -> None:
@@ -66,16 +69,22 @@ def summary(certificate: Certificate) -> str:
 
 
 def _console(certificate: Certificate, required: Sequence[str], ink: Ink) -> str:
+    full = len(certificate.parts) <= FEW or ink.view.verbose
     for part in certificate.parts:
-        if ink.lines:
+        if ink.lines and full:
             ink.line()
         _heading(ink, part, required)
-        for exhibit in part.exhibits:
-            ink.line()
-            _exhibit(ink, exhibit)
-            ink.line()
-            mine = [c for c in part.claims if c.schedule == exhibit.schedule.name]
-            _claims(ink, mine, exhibit, required)
+        for names, exhibit, claims in _alike(part):
+            if full:
+                ink.line()
+                _exhibit(ink, part.subject.target, names, exhibit)
+                ink.line()
+                _claims(ink, claims, exhibit, required)
+                continue
+            open_ = [c for c in claims if c.claim in required and c.status is not Status.PROVED]
+            if open_:
+                ink.line((f"    {', '.join(map(safe, names))}", "dim"))
+            _claims(ink, open_, exhibit, required)
     if ink.view.verbose:
         _inputs(ink, certificate.document["inputs"])
     if ink.lines:
@@ -83,6 +92,19 @@ def _console(certificate: Certificate, required: Sequence[str], ink: Ink) -> str
     ink.line(summary(certificate), (f" · ropeaudit {__version__}", "dim"))
     ink.line((f"certificate sha256 {certificate.sha256}", "dim"))
     return ink.text()
+
+
+def _alike(part: Part) -> list[tuple[list[str], Exhibit, list[Claim]]]:
+    """Exhibits with their claims; schedules of which all the same is said stand together."""
+    found: dict[object, tuple[list[str], Exhibit, list[Claim]]] = {}
+    for exhibit in part.exhibits:
+        name = exhibit.schedule.name
+        mine = [c for c in part.claims if c.schedule == name]
+        said = [(c.claim, c.status, repr(c.evidence)) for c in mine]
+        form = exhibit.form.terms if exhibit.form else exhibit.why_not
+        key = (exhibit.schedule.inv_freq, exhibit.schedule.dtype, form, *said)
+        found.setdefault(key, ([], exhibit, mine))[0].append(name)
+    return list(found.values())
 
 
 def _heading(ink: Ink, part: Part, required: Sequence[str]) -> None:
@@ -99,12 +121,12 @@ def _heading(ink: Ink, part: Part, required: Sequence[str]) -> None:
         ink.paragraph(f"note: {safe(note.message)}", indent=_INDENT, style="dim")
 
 
-def _exhibit(ink: Ink, exhibit: Exhibit) -> None:
+def _exhibit(ink: Ink, target: str, names: Sequence[str], exhibit: Exhibit) -> None:
     schedule = exhibit.schedule
     law = exhibit.form.law if exhibit.form else schedule.rope_type
     count = show.plural(len(schedule.inv_freq), "channel")
     ink.line(
-        (f"  {safe(schedule.name)}", "bold"),
+        (f"  {', '.join(map(safe, names))}", "bold"),
         (f"  {safe(law)}, {count} in {safe(schedule.dtype)}", "dim"),
     )
     if exhibit.form is None:
@@ -115,7 +137,12 @@ def _exhibit(ink: Ink, exhibit: Exhibit) -> None:
     for formula, where in _formulas(exhibit):
         ink.paragraph(f"{formula}  {where}", indent=_INDENT)
     if ink.view.verbose:
-        _parameters(ink, exhibit)
+        _parameters(ink, target, exhibit)
+
+
+def _why_not(exhibit: Exhibit) -> str:
+    said = exhibit.why_not or "nothing states one"
+    return said[:1].lower() + said[1:]
 
 
 def _formulas(exhibit: Exhibit) -> Iterable[tuple[str, str]]:
@@ -128,7 +155,7 @@ def _formulas(exhibit: Exhibit) -> Iterable[tuple[str, str]]:
         yield f"θ_k = {piece.formula}", f"for k = {channels}{rule}"
 
 
-def _parameters(ink: Ink, exhibit: Exhibit) -> None:
+def _parameters(ink: Ink, target: str, exhibit: Exhibit) -> None:
     from ropeaudit.exact.encoding import parameters
     from ropeaudit.proofs.stated import sources
 
@@ -137,7 +164,8 @@ def _parameters(ink: Ink, exhibit: Exhibit) -> None:
     places = sources(exhibit)
     for name, value in parameters(exhibit.form).items():
         place = places.get(name) or {}
-        at = " ".join(str(place[k]) for k in ("file", "pointer", "key", "tensor") if place.get(k))
+        parts = [str(place[k]) for k in ("pointer", "key", "tensor") if place.get(k)]
+        at = " ".join([file_name(target, place["file"]), *parts]) if place else ""
         spelled = f", spelled {place['text']}" if place.get("text") else ""
         shown = show.cut(safe("none" if value is None else value), 100)
         ink.line(f"      {safe(name)} = {shown}", (f"  {safe(at + spelled)}", "dim"))
@@ -153,13 +181,19 @@ def _claims(ink: Ink, claims: Sequence[Claim], exhibit: Exhibit, required: Seque
             said = ascii_only(said)
         lines = list(_wrapped(said, ink.view.width - start - width))
         ink.line(
-            " " * _INDENT, (pad(claim.status.value, 11), _COLORS[claim.status]),
+            " " * _INDENT, (pad(claim.status.value, 11), _color(claim, required)),
             (pad(claim.claim, width), "bold" if claim.claim in required else None), lines[0],
         )  # fmt: skip
         for line in lines[1:]:
             ink.line(" " * (start + width), line)
         if ink.view.verbose:
             ink.paragraph(safe(claim.method), indent=start + width, style="dim")
+
+
+def _color(claim: Claim, required: Sequence[str]) -> str:
+    """Red is for what fails the gate: that yarn is not geometric is no fault."""
+    mild = claim.status is Status.REFUTED and claim.claim not in required
+    return "yellow" if mild else _COLORS[claim.status]
 
 
 def _wrapped(said: str, width: int) -> Iterable[str]:
@@ -189,24 +223,24 @@ def _markdown(certificate: Certificate, required: Sequence[str]) -> str:
             lines += [text(part.subject.error.message), ""]
         for note in part.subject.notes:
             lines += [f"- **note**: {text(note.message)}", ""]
-        for exhibit in part.exhibits:
-            lines += _markdown_exhibit(part, exhibit, required)
+        for names, exhibit, claims in _alike(part):
+            lines += _markdown_exhibit(names, exhibit, claims, required)
     digest = code(certificate.sha256)
     return "\n".join([*lines, f"Certificate sha256 {digest}, ropeaudit {__version__}"]) + "\n"
 
 
-def _markdown_exhibit(part: Part, exhibit: Exhibit, required: Sequence[str]) -> list[str]:
-    lines = [f"**{text(exhibit.schedule.name)}**", ""]
+def _markdown_exhibit(
+    names: Sequence[str], exhibit: Exhibit, claims: Sequence[Claim], required: Sequence[str]
+) -> list[str]:
+    lines = [f"**{text(', '.join(names))}**", ""]
     if exhibit.form is None:
-        lines += [text(f"No closed form: {exhibit.why_not or 'none is stated'}"), ""]
+        lines += [text(f"No closed form: {_why_not(exhibit)}"), ""]
     else:
         lines += [f"$${statement.latex(exhibit.form)}$$", ""]
     lines += ["| claim | status | |", "|---|---|---|"]
-    for claim in part.claims:
-        if claim.schedule == exhibit.schedule.name:
-            name = f"**{claim.claim}**" if claim.claim in required else claim.claim
-            said = text(words(claim, exhibit))
-            lines.append(f"| {name} | {claim.status.value} | {said} |")
+    for claim in claims:
+        name = f"**{claim.claim}**" if claim.claim in required else claim.claim
+        lines.append(f"| {name} | {claim.status.value} | {text(words(claim, exhibit))} |")
     return [*lines, ""]
 
 

@@ -38,10 +38,10 @@ _Evidence = Mapping[str, Any]
 
 
 def _form(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
-    worst = "" if e.get("channel") is None else f", at channel {e['channel']}"
+    where = "" if e.get("channel") is None else f" (channel {e['channel']})"
     return (
-        f"every {e['dtype']} value within {e['tolerance']} ulp of its closed form, the worst by "
-        f"{_ulp(e['max_ulp'])}{worst}"
+        f"every {e['dtype']} value within {e['tolerance']} ulp of its closed form, at most "
+        f"{_ulp(e['max_ulp'])}{where}"
     )
 
 
@@ -74,23 +74,24 @@ def _held(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
     clusters = e["clusters"]
     if not clusters:
         return "no two values are equal"
-    said = [f"channels {show.ranges(c)}" for c in clusters[:limit]]
-    return f"{e['max_cluster']} channels share one value: {_listed(said, len(clusters))}"
+    first, *rest = [show.ranges(c) for c in clusters[:limit]]
+    also = f"; also {_listed(rest, len(clusters) - 1)}" if rest else ""
+    return f"{e['max_cluster']} channels are equal: {first}{also}"
 
 
 def _relations(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
     turning = e["q_span_dimension"]
     head = f"the channels span {show.plural(turning, 'dimension')} over the rationals"
-    torus = f"orbits close on a torus of dimension {e['torus_dimension']}"
+    torus = f"phases close on a torus of dimension {e['torus_dimension']}"
     generators = e["generators"]
     if not generators:
         return f"{head}, no two have a rational ratio; {torus}"
     shifts = {(g["j"] - g["k"], g["ratio"]) for g in generators}
     if len(shifts) == 1:
         step, ratio = next(iter(shifts))
-        said = [f"θ_k = {_ratio(ratio)}·θ_(k+{step})"]
+        said = [f"θ_k = {_ratio(ratio)}θ_(k+{step})"]
     else:
-        said = [f"θ_{g['k']} = {_ratio(g['ratio'])}·θ_{g['j']}" for g in generators[:limit]]
+        said = [f"θ_{g['k']} = {_ratio(g['ratio'])}θ_{g['j']}" for g in generators[:limit]]
         said = [_listed(said, len(generators))]
     return f"{head}: {said[0]}; {torus}"
 
@@ -177,8 +178,11 @@ def _written(power: dict[str, Any]) -> str:
 
 
 def _ratio(text: str) -> str:
+    """A factor before a channel, with its sign of multiplication; nothing for 1."""
     ratio = Fraction(text)
-    return str(ratio) if ratio.denominator == 1 else f"({ratio})"
+    if ratio == 1:
+        return ""
+    return f"{ratio}·" if ratio.denominator == 1 else f"({ratio})·"
 
 
 def _float(text: str) -> float:
