@@ -74,7 +74,7 @@ def spelled(text: str | None, value: float) -> Fraction | None:
     """
     if text is None or len(text) > MAX_DIGITS or not _NUMBER.fullmatch(text):
         return None
-    if float(text) != value:
+    if not math.isfinite(value) or float(text) != value:
         return None
     number = Decimal(text)
     if not number:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 from ropeaudit.exact import encoding
 from ropeaudit.exact.enclosure import enclose
@@ -76,7 +77,7 @@ def _judged(exhibit: Exhibit, form: ClosedForm, found: list[_Distance]) -> Claim
     ulp = [d.ulp for d in found]
     sizes = [math.inf if isinstance(u, str) else u for u in ulp]
     channel = sizes.index(max(sizes))
-    evidence = {
+    evidence: dict[str, Any] = {
         "max_ulp": ulp[channel],
         "channel": channel,
         "tolerance": exhibit.ulp,

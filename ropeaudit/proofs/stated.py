@@ -63,29 +63,29 @@ def _built(subject: Subject, schedule: Schedule, ulp: int) -> Exhibit:
     if law is None or not isinstance(schedule.inputs, Inputs):
         return _without(
             schedule,
-            "no scaling law alone gives this table: the engine mixes several of them",
+            "No scaling law alone gives this table: the engine mixes several of them.",
             ulp,
         )
     try:
         form, places = _closed(subject, schedule, law, schedule.inputs)
     except InvalidValue as error:
-        return _without(schedule, f"no closed form is stated: {error}", ulp)
+        return _without(schedule, f"No closed form is stated: {error}.", ulp)
     return _exhibit(schedule, form, places, ulp)
 
 
 def _held(subject: Subject, held: Schedule, built: Mapping[str, Exhibit], ulp: int) -> Exhibit:
     """The exhibit of a stored table."""
     if held.rope_type == "learned":
-        return _without(held, "a learned table follows from no closed form", ulp)
+        return _without(held, "A learned table follows from no closed form.", ulp)
     beside = _starting(subject.built_for(held))
     if not beside:
-        return _without(held, "no config beside the table states a closed form for it", ulp)
+        return _without(held, "No config beside the table states a closed form for it.", ulp)
     fitting = [s for s in beside if len(s.inv_freq) == len(held.inv_freq)]
     if not fitting:
         counts = " or ".join(map(str, sorted({len(s.inv_freq) for s in beside})))
         return _without(
             held,
-            f"the table has {len(held.inv_freq)} channels, and the config states {counts}",
+            f"The table has {len(held.inv_freq)} channels, and the config states {counts}.",
             ulp,
         )
     nearest = min(fitting, key=lambda s: _distance(s, held))
@@ -123,8 +123,8 @@ def _exhibit(schedule: Schedule, form: ClosedForm, places: dict[str, Place], ulp
     if len(form.terms) != len(schedule.inv_freq):
         return _without(
             schedule,
-            f"the table has {len(schedule.inv_freq)} channels, and the closed form "
-            f"{len(form.terms)}",
+            f"The table has {len(schedule.inv_freq)} channels, and the closed form "
+            f"{len(form.terms)}.",
             ulp,
         )
     # Converters write huge divisors for channels that stand still; their terms are not zero.
