@@ -1,5 +1,90 @@
 """Checks a certificate without its target and without the code that made it.
 
 Nothing here is imported from the rest of the package, and nothing beyond the standard library: an
-error in the prover cannot hide in its checker.
+error in the prover cannot hide in its checker. Written from docs/certificates.md. The schedules are
+derived again from their laws, every claim is decided again, and the certificate has to say the
+same, to the letter. ``reading`` parses, ``laws`` and ``schedules`` rebuild the closed forms,
+``distance``, ``structure`` and ``recovery`` decide, ``claims`` compares.
 """
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ropeaudit.verifier.claims import check, counts
+from ropeaudit.verifier.reading import (
+    Refused,
+    Unreadable,
+    counted,
+    keyed,
+    listed,
+    one_of,
+    parse,
+    refuse,
+    same,
+    worded,
+)
+from ropeaudit.verifier.schedules import schedules
+
+__all__ = ["Result", "verify"]
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_KEYS = ("schema", "sha256", "tool", "inputs", "schedules", "claims")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a certificate.
+
+    ``kind`` is ``verified``, ``refused`` (something in it is wrong) or ``unreadable`` (cut off, no
+    JSON, no certificate, or of a newer version); ``message`` is one sentence. The counts are of the
+    claims of a verified certificate, 0 otherwise.
+    """
+
+    kind: str
+    message: str
+    proved: int = 0
+    refuted: int = 0
+    undecided: int = 0
+
+
+def verify(text: str) -> Result:
+    """Checks the text of a certificate, every claim in it. Raises nothing for any text."""
+    try:
+        statuses = _statuses(parse(text))
+    except Unreadable as error:
+        return Result("unreadable", str(error))
+    except Refused as error:
+        return Result("refused", str(error))
+    proved, refuted, undecided = counts(statuses)
+    message = (
+        f"digest and {len(statuses)} claims verified: {proved} proved, {refuted} refuted, "
+        f"{undecided} undecided"
+    )
+    return Result("verified", message, proved, refuted, undecided)
+
+
+def _statuses(document: dict[str, Any]) -> list[str]:
+    keyed(document, _KEYS, "")
+    tool = keyed(document["tool"], ("name", "version"), "/tool")
+    same("ropeaudit", tool["name"], "/tool/name")
+    worded(tool["version"], "/tool/version")
+    for place, entry in enumerate(listed(document["inputs"], "/inputs")):
+        _check_input(entry, f"/inputs/{place}")
+    return check(document["claims"], schedules(document["schedules"]))
+
+
+def _check_input(given: Any, where: str) -> None:
+    """An input is named and measured; whether a file has that digest, its owner can tell."""
+    keys = ["target", "file", "sha256", "bytes"]
+    if isinstance(given, dict) and "part" in given:
+        one_of(given["part"], ("header",), f"{where}/part")
+        keys.append("part")
+    entry = keyed(given, keys, where)
+    worded(entry["target"], f"{where}/target")
+    worded(entry["file"], f"{where}/file")
+    if not isinstance(entry["sha256"], str) or not _DIGEST.fullmatch(entry["sha256"]):
+        raise refuse(f"{where}/sha256", "64 hexadecimal digits", entry["sha256"])
+    counted(entry["bytes"], f"{where}/bytes")
