@@ -49,11 +49,11 @@ def compare_targets(a: str | Any, b: str | Any, options: Options | None = None) 
     """
     options = options or Options()
     for_a, for_b = sided(options.overrides)
-    subjects = [
+    left, right = (
         attempt(target, contexts=options.contexts, overrides=texts, offline=options.offline)
         for target, texts in ((a, for_a), (b, for_b))
-    ]
-    return compare(*_at_common_lengths(*subjects, options.contexts), options)
+    )
+    return compare(*_at_common_lengths(left, right, options.contexts), options)
 
 
 def compare(a: Subject, b: Subject, options: Options | None = None) -> Comparison:
@@ -124,7 +124,10 @@ def _undecided(a: Subject, b: Subject, matching: Matching) -> list[str]:
             why = "; ".join(n.message for n in subject.notes) or "it has no rotary schedule"
             found.append(f"{side} gives nothing to compare: {why}")
         found += (
-            f"{side}: {o.message}" for o in subject.observations if o.kind in _UNREAD and o.schedule
+            f"{side}: {o.message}"
+            for o in subject.observations
+            if o.kind in _UNREAD
+            and o.schedule
             and not any(s.name == o.schedule for s in subject.schedules)
         )
     if found:

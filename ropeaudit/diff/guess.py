@@ -53,9 +53,7 @@ def _positional(reading: Reading) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = {}
     _flatten(data, "", found)
-    return {
-        k: v for k, v in found.items() if _POSITIONAL.search(k) and not _OTHER.search(k)
-    }
+    return {k: v for k, v in found.items() if _POSITIONAL.search(k) and not _OTHER.search(k)}
 
 
 def _flatten(data: Any, at: str, found: dict[str, Any]) -> None:

@@ -74,9 +74,9 @@ def _built(schedule: Schedule) -> Law:
 
 def _fitted(schedule: Schedule) -> Law:
     """Only for what differs: fitting a table costs a millisecond."""
-    from ropeaudit.checks._fit import ramp
     from ropeaudit.checks._laws import fit
     from ropeaudit.schedule.families.interface import geometric
+    from ropeaudit.schedule.fit.nearest import ramp
 
     if schedule.rope_type == "learned":
         return Law(kind="learned", fitted=True)

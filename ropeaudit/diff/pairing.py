@@ -85,9 +85,7 @@ def _parted(schedules: list[Schedule]) -> tuple[list[Schedule], list[Schedule]]:
     return [s for s in schedules if not is_bare(s)], [s for s in schedules if is_bare(s)]
 
 
-def _telling(
-    held: list[Schedule], own: list[Schedule], others: list[Schedule]
-) -> list[Schedule]:
+def _telling(held: list[Schedule], own: list[Schedule], others: list[Schedule]) -> list[Schedule]:
     """Bare tables that say more than the config beside them, which is compared anyway."""
     from ropeaudit.checks._laws import relation
 
@@ -140,17 +138,17 @@ def _by_layers(as_: list[Schedule], bs: list[Schedule], out: Matching) -> None:
     rest_b = [g for g in right if id(g) not in used_b]
     for x, y in found:
         _variants(x, y, out)
-    for x in rest_a[:]:
-        y = _partner(x, rest_b, right)
-        if y is not None:
-            _variants(x, y, out)
-            rest_a.remove(x)
-            rest_b = [g for g in rest_b if g is not y]
-    for y in rest_b[:]:
-        x_found = _partner(y, [], left)
-        if x_found is not None:
-            _variants(x_found, y, out)
-            rest_b.remove(y)
+    for group in rest_a[:]:
+        partner = _partner(group, rest_b, right)
+        if partner is not None:
+            _variants(group, partner, out)
+            rest_a.remove(group)
+            rest_b = [g for g in rest_b if g is not partner]
+    for group in rest_b[:]:
+        partner = _partner(group, [], left)
+        if partner is not None:
+            _variants(partner, group, out)
+            rest_b.remove(group)
     if len(rest_a) == len(rest_b) == 1:
         _variants(rest_a.pop(), rest_b.pop(), out)
     for side, rest, other in (("a", rest_a, "B"), ("b", rest_b, "A")):
@@ -171,9 +169,7 @@ def _of_layers(left: list[Group], right: list[Group]) -> list[tuple[Group, Group
     by_name = {g.layer_type: g for g in right}
     if {g.layer_type for g in left} == set(by_name) and not _alike_deep(left, right):
         return [(g, by_name[g.layer_type]) for g in left]
-    return [
-        (x, y) for x in left for y in right if x.layers and y.layers and x.layers & y.layers
-    ]
+    return [(x, y) for x in left for y in right if x.layers and y.layers and x.layers & y.layers]
 
 
 def _alike_deep(left: list[Group], right: list[Group]) -> bool:

@@ -11,7 +11,7 @@ from ropeaudit.schedule.core import Schedule
 NEAR = 4e-6
 """Relative distance of two evaluations of one formula, some roundings to float32 apart."""
 
-__all__ = ["NEAR", "about", "near", "plural", "parameter_pair", "same_number", "some"]
+__all__ = ["NEAR", "about", "near", "parameter_pair", "plural", "same_number", "some"]
 
 
 def near(a: Sequence[float], b: Iterable[float], relative: float = NEAR) -> bool:

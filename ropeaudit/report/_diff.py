@@ -1,0 +1,243 @@
+"""A comparison of two targets as a page for people; the other formats stand beside it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ropeaudit._version import __version__
+from ropeaudit.errors import UsageError
+from ropeaudit.findings import Severity
+from ropeaudit.records import replace
+from ropeaudit.report import _numbers as show
+from ropeaudit.report._displacement import displacement
+from ropeaudit.report._kinds import trouble
+from ropeaudit.report._plain import numbers
+from ropeaudit.report._schedules import table
+from ropeaudit.report._terminal import Ink, View, pad, safe
+from ropeaudit.report.json_v1 import FORMAT
+
+if TYPE_CHECKING:
+    from ropeaudit.diff.interface import Comparison, Pair
+    from ropeaudit.schedule.core import Schedule
+    from ropeaudit.schedule.subject import Subject
+
+FORMATS = ("console", "json", FORMAT, "markdown")
+_BADGES = {"same": "pass", "equivalent": "pass", "different": "fail", "unknown": "unknown"}
+_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
+_CELLS = 64
+
+
+def check_format(name: str) -> None:
+    """Raises UsageError unless a comparison can be written in this format."""
+    if name not in FORMATS:
+        raise UsageError(
+            f"format {name} is for findings; a comparison comes as console, json or markdown"
+        )
+
+
+def render(name: str, found: Comparison, view: View) -> str:
+    """The comparison in a format; only the console uses the view."""
+    if name in ("json", FORMAT):
+        from ropeaudit.report._diff_json import render as as_json
+
+        return as_json(found)
+    if name == "markdown":
+        from ropeaudit.report._diff_markdown import render as markdown
+
+        return markdown(found)
+    return _console(found, Ink(view))
+
+
+def _console(found: Comparison, ink: Ink) -> str:
+    verdict = found.verdict.value
+    badge = "unreadable" if found.a.error or found.b.error else verdict
+    severity = found.severity
+    level = (" ", None) if severity is None else (f" {severity.label}", _COLORS[severity])
+    style = "fail" if badge == "unreadable" else _BADGES[verdict]
+    ink.line((f" {badge.upper()} ", style), level)
+    for side, subject in (("A", found.a), ("B", found.b)):
+        _side(ink, side, subject)
+    if found.a.error or found.b.error:
+        for side, subject in (("A", found.a), ("B", found.b)):
+            if subject.schedules:
+                ink.line()
+                ink.line((f"  {side} alone", "bold"))
+                table(ink, subject.schedules, indent="    ")
+    for pair in found.pairs:
+        _pair(ink, pair)
+    if found.unpaired or found.undecided:
+        ink.line()
+    for left in found.unpaired:
+        tone = "red" if left.matters else "dim"
+        text = f"{left.side.upper()} {safe(left.schedule.name)} is not compared: {left.reason}"
+        ink.paragraph(safe(text), indent=2, label="  ", style=tone)
+    for why in found.undecided:
+        ink.paragraph(f"undecided: {safe(why)}", indent=2, label="  ", style="magenta")
+    ink.line()
+    ink.line(
+        (verdict, {"pass": "green", "fail": "red"}.get(_BADGES[verdict], "magenta")),
+        (f"  {' · '.join(summary(found))}", None),
+        (f"  · ropeaudit {__version__}", "dim"),
+    )
+    return ink.text()
+
+
+def summary(found: Comparison) -> list[str]:
+    """``2 pairs: 1 same, 1 different``, and what the gate made of it."""
+    counts = Counter(p.likeness.value for p in found.pairs)
+    told = ", ".join(f"{n} {word}" for word, n in counts.items())
+    parts = [show.plural(len(found.pairs), "pair") + (f": {told}" if told else "")]
+    left = sum(u.matters for u in found.unpaired)
+    parts += [f"{show.plural(left, 'schedule')} without a counterpart"] if left else []
+    if found.verdict.value == "different" and found.exit_code == 0:
+        parts.append(f"below --fail-on {found.fail_on.label}")
+    return parts
+
+
+def _side(ink: Ink, side: str, subject: Subject) -> None:
+    known = (t for t in (subject.format, subject.model_type) if t and t != "unknown")
+    ink.line(
+        (f"  {side}  ", "dim"),
+        (safe(subject.target), "bold"),
+        (f"  {' · '.join(map(safe, known))}", "dim"),
+    )
+    if subject.error is not None:
+        ink.paragraph(safe(subject.error.message), indent=5, style="red")
+        place = trouble(subject)
+        if place is not None:
+            ink.paragraph(show.place(place), indent=9, label="     at")
+    for note in subject.notes:
+        told = ink.view.verbose or not subject.schedules or note.kind.startswith("override_")
+        if told:
+            ink.paragraph(f"note: {safe(note.message)}", indent=5, style="dim")
+
+
+def heading(pair: Pair) -> str:
+    """``text/full_attention`` or, where the names differ, ``text/long against text``."""
+    if pair.a.name == pair.b.name:
+        return pair.a.name
+    return f"{pair.a.name} against {pair.b.name}"
+
+
+def length_words(pair: Pair) -> str:
+    source = {"reference": "no length is stated", "variant": "the length of this table"}
+    return f"{pair.context} positions ({source.get(pair.context_source, pair.context_source)})"
+
+
+def _pair(ink: Ink, pair: Pair) -> None:
+    ink.line()
+    style = {"different": _COLORS.get(pair.severity or Severity.INFO)}
+    word = pair.likeness.value
+    ink.line(
+        (f"  {safe(heading(pair))}", "bold"),
+        "  ",
+        (word, style.get(word, "green")),
+        (f"  at {length_words(pair)}", "dim"),
+    )
+    if word != "different" and not ink.view.verbose:
+        if word == "equivalent":
+            ink.line((f"    {steps(pair)}", "dim"))
+        return
+    table(ink, [_named("A", pair.a), _named("B", pair.b)], indent="    ")
+    ink.line()
+    for lost in pair.lost:
+        name, _, rest = lost.text.partition(":")
+        ink.paragraph(f"{safe(name)}:{safe(rest)}", indent=4, label="    ")
+    for text in told(pair):
+        ink.paragraph(text, indent=4, label="    ", style="dim")
+    _picture(ink, pair)
+    if ink.view.verbose:
+        _channels(ink, pair)
+
+
+def _named(side: str, schedule: Schedule) -> Schedule:
+    return replace(schedule, component=f"{side} {schedule.component}")
+
+
+def steps(pair: Pair) -> str:
+    """How near two tables are that are not the same."""
+    if pair.max_ulp:
+        return f"within {show.plural(pair.max_ulp, 'float32 step')} ({pair.tolerance} allowed)"
+    return f"the tables are equal, the scalings within {pair.tolerance} float32 steps"
+
+
+def told(pair: Pair) -> list[str]:
+    """Numbers of a pair in words: channels, clusters, scalings."""
+    moved = displaced(pair)
+    total = len(pair.channels)
+    if not moved:
+        parts = ["the tables agree"]
+    else:
+        which = f"{len(moved)} of {total} channels differ ({show.ranges(moved)})"
+        if len(which) > 60:
+            which = f"{len(moved)} of {total} channels differ, {moved[0]} the first"
+        parts = [which, _direction(pair)]
+    said = [" · ".join(p for p in parts if p)]
+    if pair.new_clusters:
+        sizes = [len(c) for c in pair.new_clusters]
+        listed = "; ".join(show.ranges(c) for c in pair.new_clusters[:3])
+        more = "; …" if len(sizes) > 3 else ""
+        said.append(f"{sum(sizes)} channels became equal to others in B: {listed}{more}")
+    return said
+
+
+def displaced(pair: Pair) -> list[int]:
+    """Channels beyond the tolerance."""
+    return [c.k for c in pair.channels if c.ulp is None or c.ulp > pair.tolerance]
+
+
+def _direction(pair: Pair) -> str:
+    moved = set(displaced(pair))
+    found = [c.dlog for c in pair.channels if c.k in moved]
+    if all(d < 0 for d in found):
+        return "B turns slower"
+    return "B turns faster" if all(d > 0 for d in found) else "some faster, some slower in B"
+
+
+def _picture(ink: Ink, pair: Pair) -> None:
+    if not displaced(pair):
+        return
+    labels = ("log distance", "phase drift", "wavelength")
+    wide = max(map(len, labels)) + 5
+    cells = min(_CELLS, max(8, ink.view.width - wide - 22))
+    found = displacement(
+        pair.channels, pair.context, cells, show.short,
+        unicode=ink.view.unicode, tolerance=pair.tolerance,
+    )  # fmt: skip
+    if found is None:
+        return
+    rows = (
+        (found.log, f"up to {show.short(pair.max_abs_dlog)}"),
+        (found.drift, f"up to {show.radians(pair.max_phase_drift)} rad"),
+        (found.axis, "positions"),
+    )
+    ink.line()
+    for label, (row, note), style in zip(labels, rows, ("cyan", "yellow", "dim"), strict=True):
+        ink.line((pad(f"    {label}", wide), "dim"), (row, style), (f" {note}", "dim"))
+    if found.still:
+        ink.line((f"    {show.plural(found.still, 'channel')} turn on neither side", "dim"))
+
+
+def _channels(ink: Ink, pair: Pair) -> None:
+    ink.line()
+    ink.line(("    channel             A             B       steps      ln(B/A)  drift", "dim"))
+    for c in pair.channels:
+        a, b = (_value(v) for v in (c.a, c.b))
+        steps = "-" if c.ulp is None else str(c.ulp)
+        drift = show.radians(c.phase_drift)
+        ink.line(f"    {c.k:>7} {a:>13} {b:>13} {steps:>11} {_dlog(c.dlog):>12}  {drift}")
+
+
+def _value(value: float | None) -> str:
+    return "-" if value is None else str(_first(numbers([value])))
+
+
+def _first(values: Sequence[float | str]) -> float | str:
+    return values[0]
+
+
+def _dlog(value: float) -> str:
+    return show.short(value) if not math.isfinite(value) else f"{value:.6g}"

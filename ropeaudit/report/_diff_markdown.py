@@ -1,0 +1,66 @@
+"""A comparison as Markdown: for a step summary or a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ropeaudit._version import __version__
+from ropeaudit.report import _diff
+from ropeaudit.report import _numbers as show
+from ropeaudit.report.markdown import code, text
+
+if TYPE_CHECKING:
+    from ropeaudit.diff.interface import Comparison, Pair
+
+
+def render(found: Comparison) -> str:
+    """Verdict, the two targets, a table of pairs, then what was lost."""
+    severity = found.severity
+    level = "" if severity is None else f" ({severity.label})"
+    lines = [f"## ropeaudit diff: {found.verdict.value}{level}", ""]
+    for side, subject in (("A", found.a), ("B", found.b)):
+        error = f": {text(subject.error.message)}" if subject.error else ""
+        lines.append(f"- {side} {code(subject.target)}{error}")
+    lines.append("")
+    if found.pairs:
+        lines += [
+            "| pair | verdict | at | steps | log distance | phase drift |",
+            "|---|---|---:|---:|---:|---:|",
+            *map(_row, found.pairs),
+            "",
+        ]
+    for pair in found.pairs:
+        lines += _details(pair)
+    lines += [
+        f"- {'**not compared**' if u.matters else 'not compared'}: {u.side.upper()} "
+        f"{code(u.schedule.name)}, {text(u.reason)}"
+        for u in found.unpaired
+    ]
+    lines += [f"- **undecided**: {text(why)}" for why in found.undecided]
+    idle = [n.message for s in (found.a, found.b) for n in s.notes if n.kind.startswith("override")]
+    lines += [f"- **note**: {text(said)}" for said in idle]
+    if lines[-1]:
+        lines.append("")
+    lines.append(f"{', '.join(_diff.summary(found))}; ropeaudit {__version__}")
+    return "\n".join(lines) + "\n"
+
+
+def _row(pair: Pair) -> str:
+    cells = [
+        code(_diff.heading(pair)).replace("|", "\\|"),
+        pair.likeness.value if pair.severity is None else f"different ({pair.severity.label})",
+        str(pair.context),
+        "-" if pair.max_ulp is None else f"{pair.max_ulp:,}",
+        show.short(pair.max_abs_dlog),
+        f"{show.radians(pair.max_phase_drift)} rad",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _details(pair: Pair) -> list[str]:
+    if pair.severity is None:
+        return []
+    lines = [f"### {code(_diff.heading(pair))}", ""]
+    lines += [f"- **{text(lost.name)}**{text(lost.text[len(lost.name) :])}" for lost in pair.lost]
+    lines += [f"- {text(said)}" for said in _diff.told(pair)]
+    return [*lines, ""]
