@@ -74,7 +74,7 @@ def check(text: str, targets: Iterable[str], *, offline: bool = False) -> Result
         reading = read_files(target, offline=offline)
         said = differences(reading, _meant(entries, target, [f["file"] for f in inputs(reading)]))
         if said:
-            return replace(result, kind="refused", message="; ".join(said))
+            return Result("refused", "; ".join(said))
     return result
 
 

@@ -20,6 +20,7 @@ from ropeaudit.report.markdown import code, text
 if TYPE_CHECKING:
     from ropeaudit.proofs.certificate import Certificate, Part
     from ropeaudit.proofs.interface import Claim, Exhibit
+    from ropeaudit.verifier import Result
 
 FORMATS = ("console", "json", FORMAT, "markdown")
 _COLORS = {Status.PROVED: "green", Status.REFUTED: "red", Status.UNDECIDED: "magenta"}
@@ -141,7 +142,7 @@ def _exhibit(ink: Ink, target: str, names: Sequence[str], exhibit: Exhibit) -> N
 
 
 def _why_not(exhibit: Exhibit) -> str:
-    said = exhibit.why_not or "nothing states one"
+    said = (exhibit.why_not or "nothing states one").removeprefix("No closed form is stated: ")
     return said[:1].lower() + said[1:]
 
 
@@ -244,7 +245,7 @@ def _markdown_exhibit(
     return [*lines, ""]
 
 
-def render_check(name: str, file: str, result: Any, view: View) -> str:
+def render_check(name: str, file: str, result: Result, view: View) -> str:
     """What verifying a certificate came to: ``verified``, ``refused`` or ``unreadable``."""
     if name in ("json", FORMAT):
         return page(
@@ -254,17 +255,13 @@ def render_check(name: str, file: str, result: Any, view: View) -> str:
                 "certificate": file,
                 "result": result.kind,
                 "message": result.message,
-                "counts": dict(result.counts or {}),
+                "counts": {s.value: getattr(result, s.value) for s in Status},
             }
         )
-    counts = ", ".join(f"{v} {k}" for k, v in (result.counts or {}).items())
     if name == "markdown":
-        said = f"- **{result.kind}** {code(file)}: {text(result.message)}"
-        return said + (f" ({text(counts)})" if counts else "") + "\n"
+        return f"- **{result.kind}** {code(file)}: {text(result.message)}\n"
     ink = Ink(view)
     style = {"verified": "pass", "refused": "fail"}.get(result.kind, "none")
     ink.line((f" {result.kind.upper()} ", style), " ", (safe(file), "bold"))
     ink.paragraph(safe(result.message), indent=_INDENT)
-    if counts:
-        ink.paragraph(safe(counts), indent=_INDENT, style="dim")
     return ink.text()

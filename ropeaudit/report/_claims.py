@@ -26,6 +26,8 @@ def words(claim: Claim, exhibit: Exhibit, *, full: bool = False) -> str:
     reason = safe(evidence.get("reason") or "")
     if reason and kind == "recovery" and "rope_theta" in evidence:
         reason = f"{reason.rstrip('.')}; the nearest is {_fit(evidence)}"
+    if reason and reason == safe(exhibit.why_not or ""):
+        return "nothing states a closed form"
     if reason and kind != "candidates":
         bits = evidence.get("bits")
         return reason + (f" ({bits} bits)" if bits else "")
@@ -63,10 +65,11 @@ def _distinct(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
 
 
 def _duplicates(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
-    said = [
-        f"channels {show.ranges(c)} are {' = '.join(dict.fromkeys(_term(exhibit, k) for k in c))}"
-        for c in e["duplicates"][:limit]
-    ]
+    said = []
+    for members in e["duplicates"][:limit]:
+        forms = list(dict.fromkeys(_term(exhibit, k) for k in members))
+        equal = f"all {forms[0]}" if len(forms) == 1 else f"equal: {' = '.join(forms[:SHOWN])}"
+        said.append(f"channels {show.ranges(members)} are {equal}")
     return _listed(said, len(e["duplicates"]))
 
 
