@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from ropeaudit._version import __version__
 
 if TYPE_CHECKING:
-    from ropeaudit.api import assert_safe, audit, prove, read
+    from ropeaudit.api import assert_safe, audit, diff, perturb, prove, read
+    from ropeaudit.diff.interface import Comparison, Likeness
     from ropeaudit.errors import (
         ConfigError,
         InvalidValue,
@@ -36,16 +37,19 @@ if TYPE_CHECKING:
     )
     from ropeaudit.explain import explain
     from ropeaudit.findings import Finding, Severity, Verdict
+    from ropeaudit.perturb.variant import Variant
     from ropeaudit.proofs.certificate import Certificate
     from ropeaudit.schedule.core import Schedule
     from ropeaudit.verdict import Report
 
 __all__ = [
     "Certificate",
+    "Comparison",
     "ConfigError",
     "Finding",
     "InvalidValue",
     "LfsPointer",
+    "Likeness",
     "MissingDependency",
     "PackError",
     "Report",
@@ -58,26 +62,34 @@ __all__ = [
     "UnsafePickle",
     "UnsafeScheduleError",
     "UsageError",
+    "Variant",
     "Verdict",
     "__version__",
     "assert_safe",
     "audit",
+    "diff",
     "explain",
+    "perturb",
     "prove",
     "read",
 ]
 
 _HOMES = {
     "Certificate": "proofs.certificate",
+    "Comparison": "diff.interface",
     "Finding": "findings",
+    "Likeness": "diff.interface",
     "Report": "verdict",
     "Schedule": "schedule.core",
     "Severity": "findings",
+    "Variant": "perturb.variant",
     "Verdict": "findings",
     "assert_safe": "api",
     "audit": "api",
+    "diff": "api",
     "explain": "explain",
     "prove": "api",
+    "perturb": "api",
     "read": "api",
 }
 

@@ -1,4 +1,4 @@
-"""What a program calls: audit, read or prove anything, refuse to start with a wrong schedule."""
+"""What a program calls: audit, read, compare or prove anything, refuse a wrong schedule."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit.audit import Bound, Options, audit_subject, audit_targets, bind
-from ropeaudit.errors import UnsafeScheduleError, UsageError, quoted
+from ropeaudit.errors import SourceError, UnsafeScheduleError, UsageError, quoted
 from ropeaudit.facts import MAX_LENGTH
 from ropeaudit.findings import Finding, Severity, Status, Verdict
 from ropeaudit.packs import load_pack
 from ropeaudit.resolve import resolve
+from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
 from ropeaudit.verdict import Report, SubjectReport
 
 if TYPE_CHECKING:
+    from ropeaudit.diff.interface import Comparison
+    from ropeaudit.perturb.variant import Variant
     from ropeaudit.proofs.certificate import Certificate
 
 MAX_LINES = 8
@@ -68,6 +71,40 @@ def read(
     )
 
 
+def diff(
+    a: Any,
+    b: Any,
+    *,
+    contexts: int | Iterable[int] = (),
+    overrides: str | Iterable[str] = (),
+    ulp: int | None = None,
+    fail_on: str | Severity = "info",
+    allow_unknown: bool = False,
+    offline: bool = False,
+) -> Comparison:
+    """Compare the schedules of two targets, ``b`` against ``a``; targets as in ``audit``.
+
+    ``contexts``: lengths in positions to take the phase drift at, instead of the trained one;
+    ``overrides``: texts as for ``audit``, for one side with ``a:`` or ``b:`` in front; ``ulp``:
+    float32 steps that count as equivalent, by default 4, and 16 between tables of different
+    arithmetic. ``fail_on`` and ``allow_unknown`` decide ``exit_code`` alone. A target that cannot
+    be read is a subject with ``error`` set. Raises UsageError for wrong arguments.
+    """
+    from ropeaudit.diff import compare
+
+    if ulp is not None and (isinstance(ulp, bool) or not isinstance(ulp, int) or ulp < 0):
+        raise UsageError(f"ulp is {quoted(ulp)}, expected a whole number of steps, such as 4")
+    options = compare.Options(
+        contexts=_lengths(contexts),
+        overrides=_texts(overrides),
+        ulp=ulp,
+        fail_on=_severity(fail_on),
+        allow_unknown=allow_unknown,
+        offline=offline,
+    )
+    return compare.compare_targets(_target(a), _target(b), options)
+
+
 def prove(
     *targets: Any,
     ulp: int = 8,
@@ -97,6 +134,33 @@ def prove(
         overrides=_texts(overrides),
         offline=offline,
     )
+
+
+def perturb(
+    target: Any,
+    recipe: str,
+    *,
+    contexts: int | Iterable[int] = (),
+    overrides: str | Iterable[str] = (),
+    offline: bool = False,
+) -> Variant:
+    """A variant of what ``read`` gives for ``target``, or of a Schedule or Subject.
+
+    ``recipe`` is text such as ``int8:sym`` or ``cluster:at=0,codim=2,gap=3,to=gm``; the other
+    arguments are those of ``read``. The same recipe on the same input gives the same bits. Raises
+    UsageError for a recipe that cannot be read or carried out, and SourceError for a target that
+    cannot be read.
+    """
+    from ropeaudit.perturb.variant import make
+
+    if isinstance(target, Schedule):
+        return make((target,), recipe)
+    found = target
+    if not isinstance(target, Subject):
+        found = read(target, contexts=contexts, overrides=overrides, offline=offline)
+    if found.error is not None:
+        raise SourceError(found.error.message, where=found.error.where)
+    return make(found.schedules, recipe)
 
 
 def assert_safe(

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ropeaudit.checks.interface import Case, load
-from ropeaudit.errors import RopeAuditError
+from ropeaudit.errors import RopeAuditError, UsageError
 from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
 from ropeaudit.packs import Pack, Rule, load_pack, params_for
 from ropeaudit.records import field, record, replace
-from ropeaudit.resolve import build, failed, lost, resolve
-from ropeaudit.schedule.subject import Subject
+from ropeaudit.resolve import attempt, build, failed, lost, resolve
+from ropeaudit.schedule.subject import Problem, Subject
 from ropeaudit.verdict import Report, SubjectReport, finding, judge
 
 __all__ = [
@@ -27,13 +27,17 @@ POOL_FROM = 48
 
 @record(kw_only=True)
 class Options:
-    """How to audit. ``overrides`` are ``KEY=VALUE`` or JSON texts as given by the user."""
+    """How to audit. ``overrides`` are ``KEY=VALUE`` or JSON texts as given by the user.
+
+    ``apply`` are recipes: each target is judged once for each of them, as that variant.
+    """
 
     packs: tuple[str, ...] = ("core",)
     fail_on: Severity = Severity.ERROR
     allow_unknown: bool = False
     contexts: tuple[int, ...] = ()
     overrides: tuple[str, ...] = ()
+    apply: tuple[str, ...] = ()
     offline: bool = False
     skip_unrecognised: bool = False
     jobs: int | None = None
@@ -98,11 +102,13 @@ def audit_targets(
     options = options or Options()
     packs = tuple(load_pack(name) for name in options.packs)
     bind(packs)  # a bad pack stops the run before any target is read
+    _require_recipes(options.apply)
+    total = len(targets) * max(1, len(options.apply))
     reports: list[SubjectReport] = []
     for done, report in enumerate(_each(targets, options, packs), 1):
         reports.append(report)
         if progress is not None:
-            progress(done, len(targets))
+            progress(done, total)
     unrecognised = [r for r in reports if options.skip_unrecognised and _is_none_of_ours(r)]
     left_out = set(map(id, unrecognised))
     return Report(
@@ -134,6 +140,11 @@ def _limited(subject: Subject, rule: Rule) -> Subject:
 def _each(
     targets: Sequence[str | Any], options: Options, packs: tuple[Pack, ...]
 ) -> Iterator[SubjectReport]:
+    if options.apply:
+        rules = bind(packs)
+        for target in targets:
+            yield from _variants(target, options, rules)
+        return
     jobs = options.jobs or os.cpu_count() or 1
     paths = all(isinstance(t, str) and t != "-" for t in targets)
     if jobs < 2 or len(targets) < POOL_FROM or not paths or _has_threads():
@@ -142,6 +153,37 @@ def _each(
             yield _one(target, options, rules)
         return
     yield from _pooled(targets, jobs, (options, packs))
+
+
+def _require_recipes(recipes: Sequence[str]) -> None:
+    """Raises UsageError for a recipe that cannot be read, before any target is."""
+    if recipes:
+        from ropeaudit.perturb.recipe import parse
+
+        for recipe in recipes:
+            parse(recipe)
+
+
+def _variants(
+    target: str | Any, options: Options, rules: Sequence[Bound]
+) -> Iterator[SubjectReport]:
+    """The reports of one target, one for each recipe; one that does not fit it is its error."""
+    from ropeaudit.perturb.beside import apply
+
+    subject = attempt(
+        target, contexts=options.contexts, overrides=options.overrides, offline=options.offline
+    )
+    for recipe in options.apply:
+        try:
+            judged = apply(subject, recipe)
+            yield audit_subject(judged, rules, contexts=options.contexts, fail_on=options.fail_on)
+        except UsageError as error:
+            problem = Problem(error.kind, str(error))
+            yield SubjectReport(subject=replace(subject, error=problem), verdict=Verdict.UNKNOWN)
+        except RopeAuditError:
+            raise
+        except Exception as error:
+            yield SubjectReport(subject=failed(target, error), verdict=Verdict.UNKNOWN)
 
 
 def _has_threads() -> bool:

@@ -32,6 +32,14 @@ def complete_pack(incomplete: str) -> list[str]:
     return [n for n in shipped() if n.startswith(incomplete)]
 
 
+def complete_head(incomplete: str) -> list[str]:
+    """Heads of recipes, for the last step of what is typed."""
+    from ropeaudit.perturb.interface import heads
+
+    before, plus, last = incomplete.rpartition("+")
+    return [f"{before}{plus}{n}" for n in sorted(heads()) if n.startswith(last)]
+
+
 def complete_rule(incomplete: str) -> list[tuple[str, str]]:
     """Ids with their names, and names with their ids."""
     from ropeaudit.packs import load_pack, shipped
@@ -147,6 +155,20 @@ Override = Annotated[
         help="What the engine is told at run time, as KEY=VALUE or JSON: rope_theta=1e6, "
         "max_model_len=65536. Repeatable.",
     ),
+]
+Apply = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--apply",
+        metavar="RECIPE",
+        help="A variant of the schedules, such as int8:sym or noise:eps=1e-3,seed=0; steps are "
+        "joined with +. Repeatable, a variant each.",
+        autocompletion=complete_head,
+    ),
+]
+Plan = Annotated[
+    str | None,
+    typer.Option("--plan", metavar="FILE", help="Variants from a YAML file, with grids and seeds."),
 ]
 Offline = Annotated[
     bool | None,

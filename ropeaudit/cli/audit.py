@@ -24,6 +24,7 @@ Examples:
   ropeaudit audit models/ --rules deploy -o json=report.json
   cat config.json | ropeaudit audit -
   ropeaudit audit model.gguf --fail-on warning
+  ropeaudit audit config.json --apply int8:sym
 
 \b
 Exit codes: 0 the gate passed, 1 a finding at or above --fail-on, 2 usage,
@@ -43,6 +44,8 @@ def command(
     exit_zero: option.ExitZero = None,
     context: option.Context = None,
     override: option.Override = None,
+    apply: option.Apply = None,
+    plan: option.Plan = None,
     offline: option.Offline = None,
     skip_unrecognised: option.SkipUnrecognised = None,
     color: option.Color = None,
@@ -73,7 +76,7 @@ def command(
     files = _output.outputs(output, targets or ())
     names, left_out = expand(targets or ())
     say_left_out(left_out)
-    report = _audit(names, settings, tuple(override or ()), quiet)
+    report = _audit(names, settings, tuple(override or ()), _recipes(apply, plan), quiet)
     raise typer.Exit(_tell(report, settings, files, verbose=verbose, quiet=quiet))
 
 
@@ -98,8 +101,21 @@ def _tell(
     return code
 
 
+def _recipes(apply: list[str] | None, plan: str | None) -> tuple[str, ...]:
+    """What the targets are judged as, where it is not as they are."""
+    if plan is None:
+        return tuple(apply or ())
+    from ropeaudit.perturb.plan import load
+
+    return (*(apply or ()), *(recipe.text for recipe in load(plan)))
+
+
 def _audit(
-    targets: list[str], settings: Settings, override: tuple[str, ...], quiet: bool
+    targets: list[str],
+    settings: Settings,
+    override: tuple[str, ...],
+    recipes: tuple[str, ...],
+    quiet: bool,
 ) -> Report:
     from ropeaudit.audit import Options, audit_targets
     from ropeaudit.findings import Severity
@@ -110,6 +126,7 @@ def _audit(
         allow_unknown=settings.allow_unknown,
         contexts=settings.context,
         overrides=override,
+        apply=recipes,
         offline=settings.offline,
         skip_unrecognised=settings.skip_unrecognised,
     )

@@ -68,7 +68,6 @@ def _stored(base: Schedule, made: Schedule, taken: set[str]) -> Schedule:
         variant="stored",
         rope_type="learned" if made.rope_type == "learned" else "stored",
         rope_theta=None,
-        unscaled=None,
         parameters={"role": "inv_freq", "shape": [len(made.inv_freq)]},
         provenance=facts,
         law=None,

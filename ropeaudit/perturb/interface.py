@@ -85,8 +85,8 @@ class Perturbation(Protocol):
 @cache
 def modules() -> tuple[Perturbation, ...]:
     """Every perturbation, found by folder."""
-    import ropeaudit.perturb.changes as package
-
+    # Not "import ... as": the attribute ropeaudit.perturb is the function of the public interface.
+    package = import_module("ropeaudit.perturb.changes")
     names = sorted(
         info.name for info in pkgutil.iter_modules(package.__path__) if info.name[0] != "_"
     )
