@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ropeaudit.checks import _fit
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
-from ropeaudit.schedule.families.interface import powers, reciprocal, scale
+from ropeaudit.schedule.fit import nearest
 from ropeaudit.schedule.float32 import Table, on_grid, round_to, ulp_distance
 
 ULP = 4
@@ -91,10 +90,8 @@ def is_cache(schedule: Schedule) -> bool:
 
 def fit(schedule: Schedule) -> Fit | None:
     """The geometric law that reproduces a table, exactly or after a cast; None if none does."""
-    found = _fit.fit(schedule.inv_freq, schedule.dtype, None, MAX_RESIDUAL)
+    found = nearest.fit(schedule.inv_freq, schedule.dtype, None, MAX_RESIDUAL)
     if found is None or not found.fits:
         return None
-    table = reciprocal(powers(found.base, found.dimension, len(schedule.inv_freq)))
-    table = scale(table, found.factor) if found.factor != 1 else table
     dtype = found.grid if found.grid in NARROW else None
-    return Fit(found.base, found.dimension, found.factor, dtype, tuple(table))
+    return Fit(found.base, found.dimension, found.factor, dtype, found.table)

@@ -36,7 +36,6 @@ import math
 from collections.abc import Iterator
 from operator import sub
 
-from ropeaudit.checks._fit import ramp
 from ropeaudit.checks._spectrum import (
     GEOMETRIC_LAWS,
     VECTORS,
@@ -51,6 +50,7 @@ from ropeaudit.checks._spectrum import (
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
+from ropeaudit.schedule.fit.nearest import ramp
 from ropeaudit.schedule.geometry import GapSummary, summarise
 
 SLUG = "log-gap-outlier"

@@ -38,7 +38,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ropeaudit.checks._fit import Fit, Ramp, fit, ramp
 from ropeaudit.checks._spectrum import (
     GEOMETRIC_LAWS,
     VECTORS,
@@ -56,6 +55,7 @@ from ropeaudit.checks._spectrum import (
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
+from ropeaudit.schedule.fit.nearest import Fit, Ramp, fit, ramp
 
 SLUG = "not-geometric"
 NEEDS = "schedule"
@@ -123,7 +123,7 @@ def _fitted(spectrum: Spectrum, ladders: Sequence[Sequence[int]], params: Params
             worst = found
     if worst is None or worst.fits:
         return passed(spectrum, f"{worst.words()}" if worst else "")
-    shape = ramp(spectrum.values, width) if single and spectrum.lawless else None
+    shape = ramp(spectrum.values) if single and spectrum.lawless else None
     return _off(spectrum, worst, shape)
 
 

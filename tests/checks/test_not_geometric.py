@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropeaudit.checks import not_geometric as check
-from ropeaudit.checks._fit import fit, ramp
 from ropeaudit.findings import Severity, Status
+from ropeaudit.schedule.fit.nearest import fit, ramp
 from ropeaudit.schedule.float32 import f32s
 from tests.schedules import (
     cast,

@@ -1,0 +1,1 @@
+"""Which law a bare table follows, read off its numbers alone."""
