@@ -115,20 +115,30 @@ def _place(
 def _place_single(
     value: float, powers: Ways, rebuild: Rebuild, taken: set[float]
 ) -> list[float] | None:
-    """However its power was rounded, the channel should come out near; else by the likely one."""
-    for others in (powers[1:], ()):
-        for candidate in (nudged(value, n) for n in OFFSETS):
-            if candidate in taken or not math.isfinite(candidate):
-                continue
-            for factor in _factors(candidate, powers[:1], rebuild):
-                made = [rebuild(factor, p) for p in others]
-                # Which factor it is depends on the candidate alone, so that the choice is stable.
-                if all(_close(m, candidate) for m in made):
-                    if all(_close(m, value) for m in made):
-                        taken.add(candidate)
-                        return [factor]
-                    break
-    return None
+    """The value itself, if it can be had; else a near one that is near however powers round."""
+    spare = None
+    for candidate in (nudged(value, n) for n in OFFSETS):
+        if candidate in taken or not math.isfinite(candidate):
+            continue
+        factors = _factors(candidate, powers[:1], rebuild)
+        # Which factor it is depends on the candidate alone, so that the choice is stable.
+        found = min(factors, key=lambda f: _spread(f, candidate, powers, rebuild), default=None)
+        if found is None:
+            continue
+        if candidate == value or _spread(found, value, powers, rebuild) <= max(OFFSETS):
+            taken.add(candidate)
+            return [found]
+        spare = spare or (candidate, found)
+    if spare is None:
+        return None
+    taken.add(spare[0])
+    return [spare[1]]
+
+
+def _spread(factor: float, value: float, powers: Ways, rebuild: Rebuild) -> float:
+    """Float32 steps by which the factor misses ``value``, whichever power an engine has."""
+    steps = (ulp_distance(rebuild(factor, p), value) for p in powers)
+    return max(math.inf if n is None else n for n in steps)
 
 
 def _place_cluster(
@@ -151,11 +161,6 @@ def _place_cluster(
             taken.add(candidate)
             return found
     return None
-
-
-def _close(a: float, b: float) -> bool:
-    steps = ulp_distance(a, b)
-    return steps is not None and steps <= max(OFFSETS)
 
 
 def _window(value: float) -> Iterator[float]:
