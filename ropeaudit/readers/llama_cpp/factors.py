@@ -96,6 +96,8 @@ def llama3_law(divisors: Table, base: float) -> dict[str, float] | None:
     n, factor = len(divisors), divisors[-1]
     if not (divisors[0] == 1.0 and 1.0 < factor < STILL):
         return None
+    if base == 1.0:
+        return None  # every frequency is 1, so nothing tells fast channels from slow ones
     thetas = [base ** (-k / n) for k in range(n)]
     between = [k for k in range(n) if 1.0 < divisors[k] < factor]
     if any(v != 1.0 for v in divisors[: between[0] if between else 0]):
