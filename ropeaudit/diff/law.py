@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 from ropeaudit.facts import Origin, as_number
-from ropeaudit.records import record
+from ropeaudit.records import field, record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import Table
 
 UNSCALED = frozenset({"default", "axial", "stored", "learned", "proportional"})
 """Types that extend no context."""
+_FITTED = frozenset({"default", "linear", "llama3", "yarn"})
+"""Laws that are looked for in the values of a bare table."""
+_STEPS = 16.0
+"""Float32 steps by which they may miss them."""
 
 
 @record(kw_only=True)
@@ -16,7 +24,8 @@ class Law:
     """``kind``: a rope type, ``ramp`` for a fitted table that is scaled at its slow end, or None.
 
     ``scaled``: a context extension that has an effect. ``dimension``: what the exponent runs over.
-    ``plain``: the table without the scaling. ``fitted``: read off the values of a bare table.
+    ``plain``: the table without the scaling. ``parameters``: the law's own inputs. ``rounded``: the
+    narrow format that a bare table's values show. ``fitted``: read off the values of such a table.
     """
 
     kind: str | None
@@ -26,22 +35,23 @@ class Law:
     factor: float | None = None
     scaled: bool = False
     plain: Table | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    rounded: str | None = None
     fitted: bool = False
+
+    def number(self, key: str) -> float | None:
+        """A parameter of the law."""
+        return as_number(self.parameters.get(key))
 
     def words(self) -> str:
         """``llama3 (factor 8)``."""
         said = "scaling" if self.kind in (None, "ramp") else str(self.kind)
-        return said if self.factor is None else f"{said} (factor {self.factor:.7g})"
+        return said if self.factor in (None, 1.0) else f"{said} (factor {self.factor:.7g})"
 
 
 def is_bare(schedule: Schedule) -> bool:
     """Whether the schedule is a table from a tensor or a live buffer, without a law."""
     return schedule.variant == "stored"
-
-
-def number(schedule: Schedule, key: str) -> float | None:
-    """A parameter of the scaling law."""
-    return as_number(schedule.parameters.get(key))
 
 
 def law(schedule: Schedule) -> Law:
@@ -52,7 +62,7 @@ def law(schedule: Schedule) -> Law:
 def _built(schedule: Schedule) -> Law:
     base = schedule.fact("rope_theta")
     kind = {"su": "longrope"}.get(schedule.rope_type, schedule.rope_type)
-    factor = number(schedule, "factor")
+    factor = as_number(schedule.parameters.get("factor"))
     changed = (
         schedule.unscaled is None
         or schedule.inv_freq != schedule.unscaled
@@ -69,40 +79,68 @@ def _built(schedule: Schedule) -> Law:
         scaled=(kind not in UNSCALED or (kind == "proportional" and factor not in (None, 1.0)))
         and changed,
         plain=schedule.unscaled,
+        parameters=schedule.parameters,
     )
 
 
 def _fitted(schedule: Schedule) -> Law:
-    """Only for what differs: fitting a table costs a millisecond."""
-    from ropeaudit.checks._laws import fit
-    from ropeaudit.schedule.families.interface import geometric
-    from ropeaudit.schedule.fit.nearest import ramp
-
+    """Only for what differs: fitting a table costs up to a dozen milliseconds."""
     if schedule.rope_type == "learned":
         return Law(kind="learned", fitted=True)
+    return _searched(schedule) or _nearest(schedule)
+
+
+def _searched(schedule: Schedule) -> Law | None:
+    """A law that reproduces the values exactly, with all its parameters."""
+    from ropeaudit.schedule.families.interface import powers, reciprocal
+    from ropeaudit.schedule.fit.search import search
+
+    values = schedule.inv_freq
+    if len(values) < 4 or not all(0 <= v < math.inf for v in values):
+        return None
+    found = search(values, schedule.dtype, _STEPS)
+    known = [m for m in found.matches if m.fits and m.guess.rope_type in _FITTED]
+    if not known:
+        return None
+    guess = known[0].guess
+    plain = reciprocal(powers(guess.rope_theta, guess.rotary_dim, len(values)))
+    return Law(
+        kind=guess.rope_type,
+        base=guess.rope_theta,
+        dimension=guess.rotary_dim,
+        factor=as_number(guess.parameters.get("factor")),
+        scaled=guess.rope_type != "default",
+        plain=tuple(plain) if guess.rotary_dim == 2 * len(values) else None,
+        parameters=guess.parameters,
+        rounded=found.cells.grid if found.cells.narrow else None,
+        fitted=True,
+    )
+
+
+def _nearest(schedule: Schedule) -> Law:
+    """What a table is but for a few channels: a base, or a scaled slow end."""
+    from ropeaudit.checks._laws import fit
+    from ropeaudit.schedule.fit.nearest import ramp
+
     found = fit(schedule)
     if found is not None:
-        n = len(schedule.inv_freq)
-        plain = found.table if found.factor == 1 else tuple(v * found.factor for v in found.table)
         return Law(
             kind="default" if found.factor == 1 else "linear",
             base=found.base,
             dimension=found.dimension,
             factor=None if found.factor == 1 else found.factor,
             scaled=found.factor != 1,
-            plain=plain if found.dimension == 2 * n else None,
+            rounded=found.dtype,
             fitted=True,
         )
     bent = ramp(schedule.inv_freq)
     if bent is None:
         return Law(kind=None, fitted=True)
-    plain = tuple(geometric(bent.base, bent.dimension))
     return Law(
         kind="ramp",
         base=bent.base,
         dimension=bent.dimension,
         factor=bent.factor,
         scaled=True,
-        plain=plain if len(plain) == len(schedule.inv_freq) else None,
         fitted=True,
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ropeaudit.checks._words import about
-from ropeaudit.diff.law import number
-from ropeaudit.schedule.core import Schedule
+from ropeaudit.diff.law import Law
 
 NEAR = 4e-6
 """Relative distance of two evaluations of one formula, some roundings to float32 apart."""
@@ -26,11 +25,9 @@ def same_number(a: float, b: float, relative: float = 1e-6) -> bool:
     return abs(a - b) <= relative * max(abs(a), abs(b))
 
 
-def parameter_pair(
-    a: Schedule, b: Schedule, key: str, relative: float = 1e-6
-) -> tuple[float, float] | None:
+def parameter_pair(a: Law, b: Law, key: str, relative: float = 1e-6) -> tuple[float, float] | None:
     """The parameter ``key`` on both sides, where both state it and it differs."""
-    left, right = number(a, key), number(b, key)
+    left, right = a.number(key), b.number(key)
     if left is None or right is None or same_number(left, right, relative):
         return None
     return left, right

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
+from ropeaudit.diff.law import Law
 from ropeaudit.diff.losses import base_defaulted, long_prompt
 from ropeaudit.diff.losses._words import about, same_number
 
@@ -22,9 +23,12 @@ def detail(case: Case) -> str | None:
     widths = a.dimension, b.dimension
     if fitted and None not in widths and widths[0] != widths[1]:
         return None  # a table fixes ln(base)/width only, and the widths differ
-    return f"{_said('A', a.base, a.fitted)}, {_said('B', b.base, b.fitted)}"
+    return f"{_said('A', a.base, a)}, {_said('B', b.base, b)}"
 
 
-def _said(side: str, base: float, fitted: bool) -> str:
+def _said(side: str, base: float, law: Law) -> str:
     shown = about(base) if base >= 1000 and base == int(base) else f"{base:.7g}"
-    return f"the table of {side} fits base {shown}" if fitted else f"{side} has base {shown}"
+    rounded = f", rounded to {law.rounded}" if law.rounded else ""
+    if law.fitted:
+        return f"the table of {side} fits base {shown}{rounded}"
+    return f"{side} has base {shown}"

@@ -7,7 +7,7 @@ from ropeaudit.diff.losses._words import parameter_pair
 
 NAME = "blend bounds changed"
 GRAVE = False
-KEYS = ("beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor")
+KEYS = ("beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor", "extrapolation")
 
 
 def detail(case: Case) -> str | None:
@@ -15,10 +15,10 @@ def detail(case: Case) -> str | None:
         return None
     said = []
     for key in KEYS:
-        found = parameter_pair(case.a, case.b, key, 1e-3)
+        found = parameter_pair(case.law_a, case.law_b, key, 1e-3)
         if found is not None:
             said.append(f"{key} is {found[0]:.7g} in A, {found[1]:.7g} in B")
-    cut = [s.parameters.get("truncate") for s in (case.a, case.b)]
+    cut = [law.parameters.get("truncate") for law in (case.law_a, case.law_b)]
     if None not in cut and cut[0] != cut[1]:
         said.append("the ends of the ramp are whole channels on one side only (truncate)")
     return "; ".join(said) or None

@@ -11,7 +11,7 @@ GRAVE = False
 
 def detail(case: Case) -> str | None:
     a, b = case.a.inv_freq, case.b.inv_freq
-    if not case.tables_differ or len(a) != len(b) or not a or not a[0]:
+    if not case.tables_differ or len(a) != len(b) or not a or not a[0] or not b[0]:
         return None
     if not (case.law_a.fitted or case.law_b.fitted):
         return None  # the laws of both sides say it better

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
-from ropeaudit.diff.law import number
+from ropeaudit.diff.law import Law
 from ropeaudit.diff.losses._words import about, same_number
 from ropeaudit.schedule.core import Schedule
 
@@ -13,7 +13,7 @@ KEY = "original_max_position_embeddings"
 
 
 def detail(case: Case) -> str | None:
-    a, b = _original(case.a), _original(case.b)
+    a, b = _original(case.a, case.law_a), _original(case.b, case.law_b)
     if a is None or b is None or same_number(a, b, 1e-3):
         return None
     if not (case.law_a.scaled and case.law_b.scaled):
@@ -27,7 +27,7 @@ def detail(case: Case) -> str | None:
     return f"{about(a)} positions in A, {about(b)} in B{its_own}"
 
 
-def _original(schedule: Schedule) -> float | None:
+def _original(schedule: Schedule, law: Law) -> float | None:
     if schedule.rope_type == "dynamic":
         return schedule.context.declared  # the law counts from the declared length
-    return number(schedule, KEY)
+    return law.number(KEY)
