@@ -23,9 +23,9 @@ from ropeaudit.exact.intervals import (
     root,
 )
 from ropeaudit.exact.radicals import rational_value
-from ropeaudit.exact.terms import Cutoff, PiBlend, Power, Ramp, Term
+from ropeaudit.exact.terms import Cutoff, PiBlend, Power, Term
 
-ROUNDS = 12
+ROUNDS = 5
 """Doublings of the working precision before a value that cancels is left as wide as it is."""
 
 
@@ -34,7 +34,10 @@ def enclose(term: Term, bits: int) -> tuple[Fraction, Fraction]:
 
     Raises ValueError for a term that has no value (a ramp without width, a logarithm of zero).
     """
-    return intervals.ends(interval(term, bits))
+    exact = rational_value(term) if isinstance(term, Power) else None
+    if exact is not None:
+        return exact, exact
+    return intervals.ends(_narrow(lambda prec: _value(term, prec), bits))
 
 
 def cutoff(end: Cutoff, bits: int) -> tuple[Fraction, Fraction]:
@@ -45,16 +48,6 @@ def cutoff(end: Cutoff, bits: int) -> tuple[Fraction, Fraction]:
 def pi(bits: int) -> tuple[Fraction, Fraction]:
     """Bounds of pi, relative width at most ``2**-bits``."""
     return intervals.ends(intervals.pi(bits))
-
-
-def interval(term: Term, bits: int) -> Interval:
-    """As :func:`enclose`, as integers (lo, hi, exponent): [lo, hi] * 2**exponent."""
-    if not isinstance(term, Power):
-        return _narrow(lambda prec: _value(term, prec), bits)
-    exact = rational_value(term)
-    if exact is None:
-        return _narrow(lambda prec: _power(term, prec), bits)
-    return rational(exact, bits + 1)
 
 
 def _narrow(work: Callable[[int], Interval], bits: int) -> Interval:
@@ -83,12 +76,16 @@ def _power(term: Power, prec: int) -> Interval:
     return out
 
 
-def _value(term: PiBlend | Ramp, prec: int) -> Interval:
+def _value(term: Term, prec: int) -> Interval:
+    if isinstance(term, Power):
+        return _power(term, prec)
     theta = _power(term.theta, prec)
     if isinstance(term, PiBlend):
         slope = multiply(rational(term.slope, prec), theta, prec)
         part = multiply(slope, reciprocal(intervals.pi(prec), prec), prec)
         return multiply(theta, add(rational(term.constant, prec), part), prec)
+    if term.low == term.high:
+        raise ValueError("the ramp has no width")
     low, high = _end(term.low, prec), _end(term.high, prec)
     start = add(rational(Fraction(term.channel), prec), negative(low))
     rise = multiply(start, reciprocal(add(high, negative(low)), prec), prec)

@@ -8,33 +8,35 @@ import math
 def iroot(value: int, degree: int) -> int:
     """The largest integer x >= 0 with ``x ** degree <= value``; value >= 0, degree >= 1.
 
-    Newton's iteration from above, which falls until it has reached the root.
+    A step of Newton's iteration lands at or above the root from wherever it starts (the arithmetic
+    mean is not below the geometric one); from there on it falls until it has reached the root.
     """
     if degree == 1 or value < 2:
         return value
     if degree == 2:
         return math.isqrt(value)
-    length = value.bit_length()
-    if length <= degree:
+    if value.bit_length() <= degree:
         return 1
-    x = _above(value, length, degree)
+    x = _step(_near(value, degree), value, degree)
     while True:
-        y = ((degree - 1) * x + value // x ** (degree - 1)) // degree
+        y = _step(x, value, degree)
         if y >= x:
             return x
         x = y
 
 
-def _above(value: int, length: int, degree: int) -> int:
-    """A start at or above the root: 40 good bits save Newton's iteration its slow first steps."""
-    shift = max(length - 64, 0)
+def _step(x: int, value: int, degree: int) -> int:
+    quotient: int = value // x ** (degree - 1)
+    return ((degree - 1) * x + quotient) // degree
+
+
+def _near(value: int, degree: int) -> int:
+    """A start whose first bits are right, which saves the slow first steps."""
+    shift = max(value.bit_length() - 64, 0)
     log = (math.log2(value >> shift) + shift) / degree
-    if log < 40:
-        return int(2.0**log * (1 + 2.0**-20)) + 2
-    whole = int(log) - 40
-    guess = (int(2.0 ** (log - whole)) + 2) << whole
-    # The float logarithm of a root of very many bits is too coarse; any power of two will do then.
-    return guess if log < 2.0**20 else 1 << -(-length // degree)
+    whole = max(int(log) - 40, 0)
+    lead = int(math.exp2(log - whole)) + 1
+    return lead << whole
 
 
 def exact_root(value: int, degree: int) -> int | None:

@@ -13,6 +13,8 @@ from ropeaudit.proofs.interface import Exhibit
 from ropeaudit.schedule.core import Axis, Schedule
 from ropeaudit.schedule.float32 import f32
 
+Number = int | str | F
+
 
 def exhibit(
     terms: Iterable[Term],
@@ -52,38 +54,38 @@ def _value(term: Term) -> float:
         return math.nan
 
 
-def power(*factors: tuple[object, object], scale: object = 1) -> Power:
+def power(*factors: tuple[Number, Number], scale: Number = 1) -> Power:
     """``scale * prod radicand ** exponent``; text such as ``"1/3"`` and numbers alike."""
-    return Power(F(scale), tuple((F(r), F(e)) for r, e in factors))  # type: ignore[arg-type]
+    return Power(F(scale), tuple((F(r), F(e)) for r, e in factors))
 
 
-def default(base: object, dim: int) -> list[Power]:
+def default(base: Number, dim: int) -> list[Power]:
     """b**(-k/n)."""
     n = dim // 2
     return [power((base, F(-k, n))) for k in range(n)]
 
 
-def ntk(base: object, growth: object, dim: int) -> list[Power]:
+def ntk(base: Number, growth: Number, dim: int) -> list[Power]:
     """b**(-k/n) g**(-k/(n-1)): dynamic NTK."""
     n = dim // 2
     return [power((base, F(-k, n)), (growth, F(-k, n - 1))) for k in range(n)]
 
 
-def longrope(base: object, factors: Sequence[object]) -> list[Power]:
+def longrope(base: Number, factors: Sequence[Number]) -> list[Power]:
     """b**(-k/n) / factor_k."""
     n = len(factors)
-    scales = [1 / F(f) for f in factors]  # type: ignore[arg-type]
+    scales = [1 / F(f) for f in factors]
     return [power((base, F(-k, n)), scale=s) for k, s in enumerate(scales)]
 
 
-def proportional(base: object, turning: int, still: int) -> list[Power]:
+def proportional(base: Number, turning: int, still: int) -> list[Power]:
     """b**(-k/n) for the first channels, 0 for the others."""
     n = turning + still
     return [power((base, F(-k, n))) for k in range(turning)] + [ZERO] * still
 
 
 def llama3(
-    base: object = 500_000,
+    base: Number = 500_000,
     dim: int = 128,
     factor: int = 8,
     low: int = 1,
@@ -106,10 +108,10 @@ def llama3(
 
 
 def yarn(
-    base: object = 10_000, dim: int = 128, factor: object = 4, original: int = 4096
+    base: Number = 10_000, dim: int = 128, factor: Number = 4, original: int = 4096
 ) -> list[Term]:
     """YaRN without truncation: a ramp between logarithms."""
-    b = F(base)  # type: ignore[arg-type]
+    b = F(base)
     low, high = (Cutoff(dim, F(original, beta), b) for beta in (32, 1))
     start, end = (
         dim * math.log(float(c.turns) / (2 * math.pi)) / (2 * math.log(float(b)))
@@ -120,7 +122,7 @@ def yarn(
         if k <= start:
             terms.append(theta)
         elif k >= end:
-            terms.append(Power(1 / F(factor), theta.factors))  # type: ignore[arg-type]
+            terms.append(Power(1 / F(factor), theta.factors))
         else:
-            terms.append(Ramp(theta, k, low, high, F(factor)))  # type: ignore[arg-type]
+            terms.append(Ramp(theta, k, low, high, F(factor)))
     return terms

@@ -1,0 +1,1 @@
+"""Tests of claims; a package so that its builders import as ``tests.proofs.forms``."""
