@@ -27,7 +27,7 @@ CONFIG = {
 }
 HEAVY = (
     "numpy", "yaml", "sympy", "mpmath", "torch", "transformers", "huggingface_hub", "gguf",
-    "safetensors", "rich", "pydantic", "tomllib", "multiprocessing",
+    "safetensors", "rich", "pydantic", "tomllib", "multiprocessing", "fractions", "decimal",
 )  # fmt: skip
 
 
