@@ -71,20 +71,22 @@ def _statuses(document: dict[str, Any]) -> list[str]:
     tool = keyed(document["tool"], ("name", "version"), "/tool")
     same("ropeaudit", tool["name"], "/tool/name")
     worded(tool["version"], "/tool/version")
+    files: dict[str, set[str]] = {}
     for place, entry in enumerate(listed(document["inputs"], "/inputs")):
-        _check_input(entry, f"/inputs/{place}")
-    return check(document["claims"], schedules(document["schedules"]))
+        target, file = _input(entry, f"/inputs/{place}")
+        files.setdefault(target, set()).add(file)
+    return check(document["claims"], schedules(document["schedules"], files))
 
 
-def _check_input(given: Any, where: str) -> None:
-    """An input is named and measured; whether a file has that digest, its owner can tell."""
+def _input(given: Any, where: str) -> tuple[str, str]:
+    """Target and file of an input; whether the file has that digest, its owner can tell."""
     keys = ["target", "file", "sha256", "bytes"]
     if isinstance(given, dict) and "part" in given:
         one_of(given["part"], ("header",), f"{where}/part")
         keys.append("part")
     entry = keyed(given, keys, where)
-    worded(entry["target"], f"{where}/target")
-    worded(entry["file"], f"{where}/file")
     if not isinstance(entry["sha256"], str) or not _DIGEST.fullmatch(entry["sha256"]):
         raise refuse(f"{where}/sha256", "64 hexadecimal digits", entry["sha256"])
     counted(entry["bytes"], f"{where}/bytes")
+    target = worded(entry["target"], f"{where}/target")
+    return target, worded(entry["file"], f"{where}/file")

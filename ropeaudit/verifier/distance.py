@@ -20,7 +20,7 @@ def form(schedule: Schedule) -> tuple[str, dict[str, Any]]:
     """Status and evidence. Raises Undecided, also by way of a missing form."""
     assert schedule.terms is not None
     found = [
-        distance(value, term, schedule.dtype, schedule.tolerance, schedule.space)
+        distance(value, term, schedule)
         for value, term in zip(schedule.table, schedule.terms, strict=True)
     ]
     distances = [d for d, _ in found]
@@ -47,17 +47,16 @@ def _size(distance: Distance) -> float:
     return math.inf if isinstance(distance, str) else distance
 
 
-def distance(
-    value: Value, term: Term, dtype: str, tolerance: int, space: Space
-) -> tuple[Distance, bool]:
+def distance(value: Value, term: Term, schedule: Schedule) -> tuple[Distance, bool]:
     """The distance rounded half up to three decimals, and whether it is within the tolerance."""
+    dtype, tolerance = schedule.dtype, schedule.tolerance
     if isinstance(value, str):
         return "inf", False
-    rational = _rational(term, space)
+    rational = _rational(term, schedule.space)
     if rational is not None:
         ulps = abs(value - rational) / unit(rational, dtype)
         return _written(math.floor(1000 * ulps + Fraction(1, 2))), ulps <= tolerance
-    for bits in numbers.precisions():
+    for bits in numbers.precisions(len(schedule.table)):
         ends = _ulps(value, term, dtype, bits)
         if ends is None:
             continue

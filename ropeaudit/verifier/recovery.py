@@ -19,13 +19,11 @@ from ropeaudit.verifier.reading import (
     pointer,
     refuse,
     same,
-    shown,
 )
 from ropeaudit.verifier.schedules import Schedule
 from ropeaudit.verifier.structure import Outcome, clusters
 
 FIT = ("rope_theta", "rotary_dim", "rope_type", "parameters", "max_ulp")
-MAX_AMBIGUOUS = 64
 MAX_COEFFICIENT = 10**12
 
 
@@ -47,10 +45,12 @@ def recovery(schedule: Schedule, given: Any, where: str) -> Outcome:
     dtype = shown_dtype(schedule.table)
     same(dtype, found["dtype"], f"{where}/dtype")
     best = _fit(schedule, {key: found[key] for key in FIT}, dtype, where)
-    seen = [_identity(found)]
+    seen: list[dict[str, Any]] = []
+    _new(found, seen, where)
     others = listed(found["ambiguous"], f"{where}/ambiguous")
-    if len(others) > MAX_AMBIGUOUS:
-        raise refuse(f"{where}/ambiguous", f"at most {MAX_AMBIGUOUS} entries", others)
+    most = max(1, MAX_CHANNELS // len(schedule.table))
+    if len(others) > most:
+        raise refuse(f"{where}/ambiguous", f"at most {most} entries", others)
     for place, other in enumerate(others):
         here = f"{where}/ambiguous/{place}"
         if _fit(schedule, other, dtype, here) != best:
@@ -64,14 +64,12 @@ def recovery(schedule: Schedule, given: Any, where: str) -> Outcome:
     return ("proved" if best <= schedule.tolerance else "undecided"), found
 
 
-def _identity(fit: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(shown(fit[key]) for key in FIT[:-1])
-
-
-def _new(fit: dict[str, Any], seen: list[tuple[str, ...]], where: str) -> None:
-    if _identity(fit) in seen:
+def _new(fit: dict[str, Any], seen: list[dict[str, Any]], where: str) -> None:
+    """Refuses parameters that stood before."""
+    own = {key: fit[key] for key in FIT[:-1]}
+    if any(own == other for other in seen):
         raise Refused(f"{where}: expected other parameters than those above, found the same")
-    seen.append(_identity(fit))
+    seen.append(own)
 
 
 def _fit(schedule: Schedule, given: Any, dtype: str, where: str) -> int:

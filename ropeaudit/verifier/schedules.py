@@ -62,19 +62,22 @@ class Schedule:
         return [self.space.vector(term) for term in self.terms or ()]
 
 
-def schedules(given: Any, where: str = "/schedules") -> list[Schedule]:
-    """All schedules, each named once per target."""
+Files = dict[str, set[str]]
+"""The files of each target, by the certificate's ``inputs``."""
+
+
+def schedules(given: Any, files: Files, where: str = "/schedules") -> list[Schedule]:
+    """All schedules; those of one target with one name are the same."""
     found: list[Schedule] = []
-    names: set[tuple[str, str]] = set()
+    names: dict[tuple[str, str], Any] = {}
     channels = 0
     for place, value in enumerate(listed(given, where)):
-        schedule = _schedule(value, pointer(where, place))
-        if (schedule.target, schedule.name) in names:
+        schedule = _schedule(value, files, pointer(where, place))
+        if names.setdefault((schedule.target, schedule.name), value) != value:
             raise Refused(
-                f"{where}/{place}/name: expected each schedule of a target once, found "
-                f"{shown(schedule.name)} again"
+                f"{where}/{place}/name: expected one schedule of each name in a target, found "
+                f"another one called {shown(schedule.name)}"
             )
-        names.add((schedule.target, schedule.name))
         found.append(schedule)
         channels += len(schedule.table)
         if channels > laws.MAX_CHANNELS:
@@ -82,21 +85,22 @@ def schedules(given: Any, where: str = "/schedules") -> list[Schedule]:
     return found
 
 
-def _schedule(given: Any, where: str) -> Schedule:
+def _schedule(given: Any, files: Files, where: str) -> Schedule:
     value = keyed(given, _KEYS, where)
+    target = worded(value["target"], f"{where}/target")
     dtype = one_of(value["dtype"], tuple(FORMATS), f"{where}/dtype")
     entries = listed(value["table"], f"{where}/table")
     if not 0 < len(entries) <= laws.MAX_CHANNELS:
         raise refuse(f"{where}/table", f"1 to {laws.MAX_CHANNELS} values", entries)
     table = [_entry(v, dtype, f"{where}/table/{k}") for k, v in enumerate(entries)]
-    form = _form(value["form"], len(table), f"{where}/form")
+    form = _form(value["form"], len(table), files.get(target), f"{where}/form")
     why_not = value["why_not"]
     if form is not None:
         same(None, why_not, f"{where}/why_not")
     else:
         worded(why_not, f"{where}/why_not")
     return Schedule(
-        target=worded(value["target"], f"{where}/target"),
+        target=target,
         name=worded(value["name"], f"{where}/name"),
         dtype=dtype,
         table=table,
@@ -151,12 +155,12 @@ def _is_zero(term: Term) -> bool:
     return isinstance(term, terms.Power) and not term.coefficient
 
 
-def _form(given: Any, channels: int, where: str) -> list[Term] | None:
+def _form(given: Any, channels: int, files: set[str] | None, where: str) -> list[Term] | None:
     if given is None:
         return None
     value = keyed(given, ("law", "parameters", "sources", "terms"), where)
     parameters = laws.parameters(value["law"], value["parameters"], where)
-    _sources(value["sources"], parameters, f"{where}/sources")
+    _sources(value["sources"], parameters, files, f"{where}/sources")
     form = laws.closed_form(value["law"], parameters, where)
     if len(form) != channels:
         raise Refused(
@@ -168,7 +172,7 @@ def _form(given: Any, channels: int, where: str) -> list[Term] | None:
     return form
 
 
-def _sources(given: Any, parameters: Parameters, where: str) -> None:
+def _sources(given: Any, parameters: Parameters, files: set[str] | None, where: str) -> None:
     if not isinstance(given, dict):
         raise refuse(where, "an object", given)
     for name, source in given.items():
@@ -179,12 +183,16 @@ def _sources(given: Any, parameters: Parameters, where: str) -> None:
         keyed(source, ("file", (places or _PLACES)[0], "text"), place)
         for key, text in source.items():
             worded(text, pointer(place, key))
+        if files is not None and source["file"] not in files:
+            raise refuse(f"{place}/file", "a file of this target in /inputs", source["file"])
         if not _spells(source["text"], parameters[name]):
             raise refuse(f"{place}/text", "a text that spells the parameter", source["text"])
 
 
 def _spells(text: str, parameter: Any) -> bool:
     """Whether JSON text is the parameter: a number, true or false, or a list of numbers."""
+    if text != text.strip():
+        return False
     if isinstance(parameter, bool):
         return text in (("true", "1") if parameter else ("false", "0", "null"))
     if not isinstance(parameter, list):

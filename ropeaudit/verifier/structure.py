@@ -46,7 +46,7 @@ def equals(schedule: Schedule) -> list[list[int]]:
 
 def _separate(form: Sequence[Term], keys: Sequence[Hashable], group: Sequence[int]) -> None:
     """Returns when no channel with logarithms can equal another one, else raises Undecided."""
-    for bits in numbers.precisions():
+    for bits in numbers.precisions(len(group)):
         try:
             ends = sorted((*terms.enclosure(form[k], bits), k) for k in group)
         except Undecided:
@@ -156,7 +156,7 @@ def _same_ratio(schedule: Schedule, i: int, j: int, k: int) -> bool:
     if a is not None and b is not None and c is not None:
         return schedule.space.product(a, c) == schedule.space.product(b, b)
     assert schedule.terms is not None
-    for bits in numbers.precisions():
+    for bits in numbers.precisions(len(schedule.table)):
         try:
             p, q, r = (terms.enclosure(schedule.terms[x], bits) for x in (i, j, k))
         except Undecided:
@@ -188,7 +188,7 @@ def _no_turns(schedule: Schedule, group: Sequence[int]) -> None:
         return
     if len(group) * len(logs) > MAX_PAIRS:
         raise Undecided
-    for bits in numbers.precisions():
+    for bits in numbers.precisions(len(group)):
         try:
             ends = {k: terms.enclosure(schedule.terms[k], bits) for k in group}
         except Undecided:
