@@ -78,6 +78,8 @@ def _judged(exhibit: Exhibit, form: ClosedForm, found: list[_Distance]) -> Claim
     sizes = [math.inf if isinstance(u, str) else u for u in ulp]
     channel = sizes.index(max(sizes))
     evidence: dict[str, Any] = {
+        "law": form.law,
+        "parameters": encoding.parameters(form),
         "max_ulp": ulp[channel],
         "channel": channel,
         "tolerance": exhibit.ulp,

@@ -26,6 +26,7 @@ def form(schedule: Schedule) -> tuple[str, dict[str, Any]]:
     distances = [d for d, _ in found]
     worst = max(range(len(found)), key=lambda k: (_size(distances[k]), -k))
     evidence: dict[str, Any] = {
+        **schedule.stated,
         "max_ulp": distances[worst],
         "channel": worst,
         "tolerance": schedule.tolerance,

@@ -34,7 +34,11 @@ MAX_TOLERANCE = 1 << 53
 
 @dataclass(frozen=True)
 class Schedule:
-    """One schedule, checked. ``terms`` is None where nothing states a closed form."""
+    """One schedule, checked.
+
+    ``terms`` is None where nothing states a closed form; ``stated`` are its ``law`` and
+    ``parameters`` as the certificate spells them.
+    """
 
     target: str
     name: str
@@ -44,6 +48,7 @@ class Schedule:
     static: frozenset[int]
     tolerance: int
     terms: list[Term] | None
+    stated: dict[str, Any]
     why_not: str | None
 
     @cached_property
@@ -108,6 +113,9 @@ def _schedule(given: Any, files: Files, where: str) -> Schedule:
         static=_static(value["static"], table, form, f"{where}/static"),
         tolerance=counted(value["tolerance"], f"{where}/tolerance", 0, MAX_TOLERANCE),
         terms=form,
+        stated={key: value["form"][key] for key in ("law", "parameters")}
+        if form is not None
+        else {},
         why_not=why_not,
     )
 
