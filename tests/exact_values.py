@@ -1,4 +1,4 @@
-"""Closed forms made by a law, and evaluated by mpmath: an arithmetic that shares nothing with the package's own."""
+"""Closed forms made by a law and evaluated by mpmath, which shares no code with this package."""
 
 from __future__ import annotations
 

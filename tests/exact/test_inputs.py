@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ropeaudit.errors import InvalidValue
 from ropeaudit.exact.inputs import MAX_DIGITS, dyadic, shortest, spelled
 
 F = Fraction
