@@ -12,8 +12,6 @@ from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import f32s
 
-MAX_LISTED = 32
-
 LANDED = 5e-4
 """Log distance within which a moved value has landed on another channel."""
 NUDGE = 1e-3
@@ -104,6 +102,13 @@ def _gap_of(schedule: Schedule, at: str | int, codim: int, dlog: float) -> int:
     return best[1]
 
 
+def landed(value: float, other: float) -> bool:
+    """Whether ``value`` is too close to ``other``, a channel's frequency, to count as apart."""
+    if value <= 0 or other <= 0:
+        return value == other
+    return abs(math.log(value / other)) < LANDED
+
+
 def apart_from_all(
     schedule: Schedule, moved: Mapping[int, float], directions: Sequence[int]
 ) -> tuple[dict[int, float], list[dict[str, Any]]]:
@@ -118,15 +123,10 @@ def apart_from_all(
     for (k, value), way in zip(moved.items(), directions, strict=True):
         steps = 0
         rivals = [*others.values(), *out.values()]
-        while any(abs(math.log(value / v)) < LANDED for v in rivals):
+        while any(landed(value, v) for v in rivals):
             value *= math.exp(way * NUDGE)
             steps += 1
         if steps:
             record.append({"channel": k, "moved_dlog": way * steps * NUDGE})
         out[k] = value
     return out, record
-
-
-def listed(name: str, channels: Sequence[int]) -> dict[str, Any]:
-    """The channels as a JSON value."""
-    return {name: list(channels)}

@@ -158,6 +158,8 @@ def _told(step: Step, found: Sequence[Mapping[str, Any]]) -> list[str]:
         words = [f"channels {ranges(entry['channels'])}"] if "channels" in entry else []
         if "target" in entry:
             words.append(f"at {entry['target']:.7g}")
+        if "landed_on" in entry:
+            words.append(f"where {ranges(entry['landed_on'])} already turned")
         words += [
             f"channel {n['channel']} moved on by {n['moved_dlog']:+g} in log, off another channel"
             for n in entry.get("nudged", ())

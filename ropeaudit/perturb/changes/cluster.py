@@ -1,7 +1,8 @@
 """``cluster``: channels at, at+gap, .., at+(codim-1)*gap all turn at one frequency.
 
 The target is their geometric mean (``gm``), the value of the first or last of them, or a number in
-radians per position.
+radians per position. It may fall on a channel between them (the mean of a pair two channels apart
+does), which then belongs to the cluster too; the record names it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 
 from ropeaudit.perturb._expect import Rules, merged, moved, stopped
 from ropeaudit.perturb._keys import MAX_CHANNEL, number, number_or, position, whole
-from ropeaudit.perturb._table import changed, members, positive
+from ropeaudit.perturb._table import changed, landed, members, positive, turning
 from ropeaudit.perturb.interface import Changed, Head, Refused
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
@@ -62,9 +63,11 @@ def apply(params: Params, schedule: Schedule) -> Changed:
     target = _target(params.to, schedule, place)
     if not math.isfinite(f32(target)) or (target and not f32(target)):
         raise Refused(f"to is {target:g}, outside what float32 holds; take another value")
-    return changed(
-        schedule, dict.fromkeys(place, target), {"channels": list(place), "target": f32(target)}
-    )
+    found = {"channels": list(place), "target": f32(target)}
+    others = [k for k in turning(schedule) if k not in place]
+    if on := [k for k in others if landed(target, schedule.inv_freq[k])]:
+        found["landed_on"] = on
+    return changed(schedule, dict.fromkeys(place, target), found)
 
 
 def _target(to: str | float, schedule: Schedule, place: Sequence[int]) -> float:
