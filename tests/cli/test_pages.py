@@ -57,14 +57,24 @@ def test_rules_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["severities"]["core"] == "error"
 
 
+TARGETS = {
+    "diff": ["config.json", "config.json"],
+    "explain": ["RA101"],
+    "perturb": ["config.json", "--apply", "cast:bf16"],
+    "rules": [],
+}
+"""What a command is run with where one config is not it."""
+
+
 def test_help_promises_only_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    config()
     for command in command_names():
         assert run([command, "--help"]) == 0
         page = " ".join(capsys.readouterr().out.split())
         offered = re.search(r"What goes to standard output: (.*?)\.", page)
         assert offered, command
         for name in re.findall(r"\b(?:console|json|github|markdown)\b", offered[1]):
-            target = {"explain": ["RA101"], "rules": []}.get(command, [config()])
+            target = TARGETS.get(command, [config()])
             assert run([command, *target, "-f", name]) == 0, (command, name)
             capsys.readouterr()
         assert "<" not in page
