@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from ropeaudit.config import Settings
     from ropeaudit.diff.interface import Comparison
-    from ropeaudit.report._terminal import View
 
 EXAMPLES = """\b
 Examples:
@@ -193,6 +193,8 @@ def _tell(
     if settings.exit_zero and code != 2:
         code = 0
 
+    from ropeaudit.report._terminal import View
+
     def render(name: str, view: View) -> str:
         from ropeaudit.report import _diff
 
@@ -202,7 +204,6 @@ def _tell(
         render, settings.format, files,
         color=settings.color, verbose=verbose, silent=quiet and code == 0,
     )  # fmt: skip
-    from ropeaudit.report._diff_markdown import render as markdown
-
-    _output.append_summary(markdown(found))
+    if os.environ.get("GITHUB_STEP_SUMMARY"):
+        _output.append_summary(render("markdown", View()))
     return code

@@ -62,6 +62,7 @@ def compare(a: Subject, b: Subject, options: Options | None = None) -> Compariso
     made = Comparison(
         a=a,
         b=b,
+        overrides=sided(options.overrides),
         ulp=ULP if options.ulp is None else options.ulp,
         fail_on=options.fail_on,
         allow_unknown=options.allow_unknown,

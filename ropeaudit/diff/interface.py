@@ -115,6 +115,7 @@ class Comparison:
     """A whole comparison. ``undecided``: why equal tables are no proof, or why none was compared.
 
     ``fail_on``: the severity from which a difference fails the gate (default: any difference).
+    ``overrides``: what A and B were told at run time.
     """
 
     a: Subject
@@ -122,6 +123,7 @@ class Comparison:
     pairs: tuple[Pair, ...] = ()
     unpaired: tuple[Unpaired, ...] = ()
     undecided: tuple[str, ...] = ()
+    overrides: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     ulp: int = ULP
     fail_on: Severity = Severity.INFO
     allow_unknown: bool = False

@@ -87,7 +87,9 @@ def _fitted(schedule: Schedule) -> Law:
     """Only for what differs: fitting a table costs up to a dozen milliseconds."""
     if schedule.rope_type == "learned":
         return Law(kind="learned", fitted=True)
-    return _searched(schedule) or _nearest(schedule)
+    found = _searched(schedule) or _nearest(schedule)
+    rising = found.base is not None and found.base <= 1
+    return Law(kind=None, fitted=True) if rising else found
 
 
 def _searched(schedule: Schedule) -> Law | None:

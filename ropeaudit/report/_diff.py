@@ -58,8 +58,8 @@ def _console(found: Comparison, ink: Ink) -> str:
     level = (" ", None) if severity is None else (f" {severity.label}", _COLORS[severity])
     style = "fail" if badge == "unreadable" else _BADGES[verdict]
     ink.line((f" {badge.upper()} ", style), level)
-    for side, subject in (("A", found.a), ("B", found.b)):
-        _side(ink, side, subject)
+    for side, subject, told in zip("AB", (found.a, found.b), found.overrides, strict=True):
+        _side(ink, side, subject, told)
     if found.a.error or found.b.error:
         for side, subject in (("A", found.a), ("B", found.b)):
             if subject.schedules:
@@ -97,13 +97,15 @@ def summary(found: Comparison) -> list[str]:
     return parts
 
 
-def _side(ink: Ink, side: str, subject: Subject) -> None:
+def _side(ink: Ink, side: str, subject: Subject, overrides: Sequence[str]) -> None:
     known = (t for t in (subject.format, subject.model_type) if t and t != "unknown")
     ink.line(
         (f"  {side}  ", "dim"),
         (safe(subject.target), "bold"),
         (f"  {' · '.join(map(safe, known))}", "dim"),
     )
+    if overrides:
+        ink.paragraph(f"with {', '.join(map(safe, overrides))}", indent=5, style="dim")
     if subject.error is not None:
         ink.paragraph(safe(subject.error.message), indent=5, style="red")
         place = trouble(subject)

@@ -25,6 +25,7 @@ def render(found: Comparison) -> str:
             "fail_on": found.fail_on.label,
             "exit_code": found.exit_code,
             "ulp": found.ulp,
+            "overrides": {"a": list(found.overrides[0]), "b": list(found.overrides[1])},
             "subjects": [as_json(found.a), as_json(found.b)],
             "pairs": [_pair(p) for p in found.pairs],
             "unpaired": [

@@ -18,9 +18,10 @@ def render(found: Comparison) -> str:
     severity = found.severity
     level = "" if severity is None else f" ({severity.label})"
     lines = [f"## ropeaudit diff: {found.verdict.value}{level}", ""]
-    for side, subject in (("A", found.a), ("B", found.b)):
+    for side, subject, told in zip("AB", (found.a, found.b), found.overrides, strict=True):
         error = f": {text(subject.error.message)}" if subject.error else ""
-        lines.append(f"- {side} {code(subject.target)}{error}")
+        given = f" with {', '.join(map(code, told))}" if told else ""
+        lines.append(f"- {side} {code(subject.target)}{given}{error}")
     lines.append("")
     if found.pairs:
         lines += [
