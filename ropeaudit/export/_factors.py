@@ -85,7 +85,7 @@ def choose(
     factors = [still] * len(wanted)
     groups: dict[float, list[int]] = {}
     for k, value in enumerate(wanted):
-        if abs(value) > still_below:
+        if not abs(value) <= still_below:  # NaN is no zero
             groups.setdefault(value, []).append(k)
     taken: set[float] = set()
     # Clusters have fewer places to go to, so they choose first.
@@ -174,7 +174,13 @@ def _near(at: int) -> Callable[[int], tuple[int, int]]:
 
 
 def _factors(value: float, must: Ways, rebuild: Rebuild) -> Iterator[float]:
-    """Float32 factors that give ``value`` with all of the powers, nearest the ideal one first."""
+    """Float32 factors that give ``value`` with all of the powers, nearest the ideal one first.
+
+    1 alone where it does: a channel that was not moved stays what the engine made of it before.
+    """
+    if all(rebuild(1.0, p) == value for p in must):
+        yield 1.0
+        return
     product = value * must[0]
     ideal = f32(1.0 / product) if abs(product) > _LEAST else math.inf
     if not math.isfinite(ideal):
