@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -136,7 +137,7 @@ def _exhibit(ink: Ink, target: str, names: Sequence[str], exhibit: Exhibit) -> N
         )
         return
     for formula, where in _formulas(exhibit):
-        ink.paragraph(f"{formula}  {where}", indent=_INDENT)
+        ink.paragraph(_signs(f"{formula}  {where}", ink), indent=_INDENT)
     if ink.view.verbose:
         _parameters(ink, target, exhibit)
 
@@ -177,9 +178,7 @@ def _claims(ink: Ink, claims: Sequence[Claim], exhibit: Exhibit, required: Seque
     width = max((width_of(c.claim) for c in claims), default=0) + 2
     start = _INDENT + 11
     for claim in claims:
-        said = words(claim, exhibit, full=ink.view.verbose)
-        if not ink.view.unicode:
-            said = ascii_only(said)
+        said = _signs(words(claim, exhibit, full=ink.view.verbose), ink)
         lines = list(_wrapped(said, ink.view.width - start - width))
         ink.line(
             " " * _INDENT, (pad(claim.status.value, 11), _color(claim, required)),
@@ -189,6 +188,13 @@ def _claims(ink: Ink, claims: Sequence[Claim], exhibit: Exhibit, required: Seque
             ink.line(" " * (start + width), line)
         if ink.view.verbose:
             ink.paragraph(safe(claim.method), indent=start + width, style="dim")
+
+
+def _signs(said: str, ink: Ink) -> str:
+    """Words and formulas in the signs that the page has; a dot between two factors is a product."""
+    if ink.view.unicode:
+        return said
+    return ascii_only(re.sub(r"(?<=\S)·(?=\S)", "*", said))
 
 
 def _color(claim: Claim, required: Sequence[str]) -> str:

@@ -130,19 +130,32 @@ def _aliases(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
 def _recovery(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
     parts = [_fit(e)]
     if e.get("ambiguous"):
-        parts.append(f"{show.plural(len(e['ambiguous']), 'other set')} of parameters fit as well")
+        count = len(e["ambiguous"])
+        verb = "fits" if count == 1 else "fit"
+        parts.append(f"{show.plural(count, 'other set')} of parameters {verb} as well")
     if e.get("next"):
-        parts.append(f"next best: {_fit(e['next'])}")
+        law, off = e["next"], e["next"]["max_ulp"]
+        steps = show.plural(off, "step") if isinstance(off, int) else f"{_ulp(off)} steps"
+        parts.append(f"next best: {_law(law)}, {steps} off")
     return "; ".join(parts)
 
 
 def _fit(e: _Evidence) -> str:
-    law = f"{safe(e['rope_type'])}, base {show.exact(e['rope_theta'])}, {e['rotary_dim']} dims"
+    """A law with all its parameters, and how near its table comes."""
     more = ", ".join(
-        f"{safe(k)} {safe(v)}" for k, v in (e.get("parameters") or {}).items() if _scalar(v)
+        f"{safe(k)} {_told(v)}" for k, v in (e.get("parameters") or {}).items() if _scalar(v)
     )
-    law += f" ({more})" if more else ""
-    return f"{law}, within {_ulp(e['max_ulp'])} {safe(e.get('dtype') or 'float32')} steps"
+    held = safe(e.get("dtype") or "float32")
+    near = "exactly" if e["max_ulp"] == 0 else f"within {_ulp(e['max_ulp'])} steps"
+    return f"{_law(e)}{f' ({more})' if more else ''}, {near} in {held}"
+
+
+def _law(e: _Evidence) -> str:
+    return f"{safe(e['rope_type'])}, base {show.exact(e['rope_theta'])}, {e['rotary_dim']} dims"
+
+
+def _told(value: Any) -> str:
+    return ("no", "yes")[value] if isinstance(value, bool) else safe(value)
 
 
 def _candidates(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:

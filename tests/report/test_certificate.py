@@ -109,7 +109,7 @@ def test_hostile_names_stay_text(certificate: Certificate) -> None:
         page = render(form, found, REQUIRED, View())
         assert "\x1b" not in page
         assert "\u202e" not in page
-    assert "`` models" in render("markdown", found, REQUIRED, View())
+    assert "``models/" in render("markdown", found, REQUIRED, View())
 
 
 def told(claim: str, status: Status, exhibit: Exhibit | None = None, **evidence: Any) -> str:
@@ -127,12 +127,18 @@ def test_claims_in_words() -> None:
     proved, refuted, undecided = Status.PROVED, Status.REFUTED, Status.UNDECIDED
     assert told("form", undecided, reason="Too wide.", bits=4096) == "Too wide. (4096 bits)"
     assert told("recovery", proved, **FIT, next=None, ambiguous=[]) == (
-        "linear, base 1000000, 128 dims (factor 4), within 0 float32 steps"
+        "linear, base 1000000, 128 dims (factor 4), exactly in float32"
     )
-    more = told("recovery", proved, **FIT, next=FIT | {"max_ulp": 9}, ambiguous=[FIT])
-    assert "1 other set of parameters fit as well; next best: linear" in more
+    more = told("recovery", proved, **FIT, next=FIT | {"max_ulp": 1234}, ambiguous=[FIT])
+    assert more.endswith(
+        "1 other set of parameters fits as well; next best: linear, base 1000000, 128 dims, "
+        "1,234 steps off"
+    )
     off = told("recovery", undecided, reason="Nothing fits.", **FIT | {"max_ulp": 77})
-    assert off.startswith("Nothing fits; the nearest is linear, base 1000000")
+    assert off == (
+        "Nothing fits; the nearest is linear, base 1000000, 128 dims (factor 4), within 77 steps "
+        "in float32"
+    )
     assert told("distinct", proved, channels=1) == "no two channels turn, so none can be equal"
     assert told("geometric", proved, ratio=None) == "neighbours have one ratio throughout"
     ratio = {"coefficient": "1", "factors": [["10000", "1/64"]]}
