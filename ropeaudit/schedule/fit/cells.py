@@ -65,14 +65,22 @@ def cells(values: Sequence[float], grid: str) -> Cells:
     held = f32s(values) if grid == "float32" else [round_to(v, grid) for v in values]
     low, high = [], []
     for v in held:
-        above = below = fmt.spacing(v) / 2 if v - v == 0 else 0.0
-        if v > fmt.smallest and math.frexp(v)[0] == 0.5:
-            below = above / 2
+        least, most = edges(v, fmt)
         if v == 0 and grid not in NARROW:
-            above = 0.0
-        low.append(math.log(v - below) if v > below else -math.inf)
-        high.append(math.log(v + above) if v + above > 0 else -math.inf)
+            most = 0.0
+        low.append(math.log(least) if least > 0 else -math.inf)
+        high.append(math.log(most) if most > 0 else -math.inf)
     return Cells(tuple(held), grid, tuple(low), tuple(high))
+
+
+def edges(value: float, fmt: FloatFormat) -> tuple[float, float]:
+    """The reals between which everything rounds to ``value``, a number of the format."""
+    if value - value != 0:
+        return value, value
+    half = fmt.spacing(value) / 2
+    # Below a power of two the format is twice as fine.
+    finer = value > fmt.smallest and math.frexp(value)[0] == 0.5
+    return value - (half / 2 if finer else half), value + half
 
 
 def steps(values: Sequence[float], built: Sequence[float], grid: str) -> list[float]:

@@ -33,12 +33,8 @@ class Level:
 
 def levels(tolerance: float) -> tuple[Level, ...]:
     """From one engine's own rounding to the widest difference that counts as the same table."""
-    return (
-        Level(1.1 * UNIT, 0.0),
-        Level(2.2 * UNIT, 1.0),
-        Level(5 * UNIT, min(ENGINES, tolerance)),
-        Level(2 * (tolerance + 1) * UNIT, tolerance),
-    )
+    steps = ((1.1, 0.0), (2.2, 1.0), (5.0, ENGINES), (2 * (tolerance + 1), tolerance))
+    return tuple(Level(slack * UNIT, min(allowed, tolerance)) for slack, allowed in steps)
 
 
 def base_interval(

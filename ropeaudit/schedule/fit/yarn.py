@@ -26,7 +26,7 @@ def yarn(found: Cells, shape: Shape, tolerance: float) -> Match | None:
     """The first of the candidates, the customary ones first, that reproduces the table."""
     best: Match | None = None
     for guess in islice(_candidates(shape), _TRIES):
-        tried = match(guess, found, max(tolerance, ENGINES))
+        tried = match(guess, found, tolerance)
         if tried is not None and tried.fits:
             if tried.max_ulp <= ENGINES:
                 return tried

@@ -1,0 +1,134 @@
+"""Parameters that reproduce a table of floats, found from its numbers alone.
+
+The claim is that these parameters give this table when the engine's own order of float32 operations
+computes it, to so many steps of the format that the table shows. It is not that no others would:
+those known to fit as well are listed. A table that nothing found reproduces stays undecided, since
+a search that fails is no proof; and longrope, whose factors are free, fits any table and says
+nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ropeaudit.proofs._fits import MIN_CHANNELS, Fit, as_fit, next_best, others
+from ropeaudit.proofs.interface import Claim, Exhibit, Status
+from ropeaudit.schedule.fit.cells import Cells
+from ropeaudit.schedule.fit.decimals import spelled
+from ropeaudit.schedule.fit.guess import AXES, Guess
+from ropeaudit.schedule.fit.nearest import fit as nearest
+from ropeaudit.schedule.fit.ramps import shapes
+from ropeaudit.schedule.fit.search import axes, dealt, search
+from ropeaudit.schedule.float32 import f32s
+
+CLAIM = "recovery"
+PROVED = (
+    "The table is computed again from these parameters in the engine's own order of float32 "
+    "operations."
+)
+TRIED = "No parameters that were tried reproduce the table within the tolerance."
+
+
+def prove(exhibit: Exhibit) -> Claim:
+    """Proved where a law is found that misses no value by more than ``exhibit.ulp`` float32 steps.
+
+    In a format narrower than float32 one step is allowed, and only where those float32 steps cross
+    the boundary between two numbers. Reads nothing of the schedule but its table and dtype.
+    """
+    schedule = exhibit.schedule
+    values = f32s(schedule.inv_freq)
+    if (reason := _unfit(values)) is not None:
+        return _claim(exhibit, Status.UNDECIDED, {"reason": reason})
+    found = search(values, schedule.dtype, exhibit.ulp)
+    fits = [as_fit(m.guess, values) for m in found.matches]
+    proved = [f for f in fits if f is not None and f.max_ulp <= exhibit.ulp]
+    if not proved:
+        return _claim(exhibit, Status.UNDECIDED, _missed(values, found.cells, exhibit))
+    best = proved[0]
+    more = others(best, proved[1:], found.cells)
+    evidence = {
+        **best.as_dict(),
+        "dtype": best.dtype,
+        "next": next_best(best, more, values),
+        "ambiguous": [other.as_dict() for other in more],
+    }
+    return _claim(exhibit, Status.PROVED, evidence)
+
+
+def _claim(exhibit: Exhibit, status: Status, evidence: dict[str, Any]) -> Claim:
+    return Claim(
+        claim=CLAIM,
+        schedule=exhibit.schedule.name,
+        status=status,
+        method=PROVED if status is Status.PROVED else TRIED,
+        evidence=evidence,
+    )
+
+
+def _unfit(values: Sequence[float]) -> str | None:
+    """Why a table says nothing about a law, if it does not."""
+    strange = [k for k, v in enumerate(values) if not math.isfinite(v)]
+    if strange:
+        return (
+            f"{len(strange)} of {len(values)} values are no finite float32 numbers, "
+            f"the first at channel {strange[0]}"
+        )
+    negative = [k for k, v in enumerate(values) if v < 0]
+    if negative:
+        return f"channel {negative[0]} is negative, and no law gives a negative frequency"
+    turning = sum(1 for v in values if v)
+    if turning < MIN_CHANNELS:
+        return f"{turning} of {len(values)} values are above 0, and a law needs {MIN_CHANNELS}"
+    return None
+
+
+def _missed(values: Sequence[float], table: Cells, exhibit: Exhibit) -> dict[str, Any]:
+    """The reason, with the nearest plain law where it says how far off it is."""
+    reason = _structure(table, exhibit.ulp)
+    found = nearest(values, exhibit.schedule.dtype, 2 * len(values), exhibit.ulp)
+    fit: Fit | None = None
+    if found is not None and found.dimension == 2 * len(values):
+        given = {} if found.factor == 1 else {"factor": found.factor}
+        law = "linear" if given else "default"
+        guess = Guess(
+            rope_type=law, rope_theta=found.base, rotary_dim=found.dimension, parameters=given
+        )
+        fit = as_fit(guess, values)
+    if fit is None or fit.max_ulp <= exhibit.ulp:
+        return {"reason": reason or "no law comes near the table"}
+    worst = max(range(len(values)), key=lambda k: fit.steps[k])
+    off = sum(1 for s in fit.steps if s > exhibit.ulp)
+    missed = (
+        f"off the nearest plain law by more than {exhibit.ulp} steps: {off} of {len(values)} "
+        f"channels, the most channel {worst}, which holds {values[worst]:.7g} and not "
+        f"{fit.table[worst]:.7g}"
+    )
+    return {
+        **fit.as_dict(),
+        "dtype": fit.dtype,
+        "next": None,
+        "ambiguous": [],
+        "reason": f"{reason}; {missed}" if reason else missed,
+    }
+
+
+def _structure(table: Cells, tolerance: float) -> str | None:
+    """What a table is instead that no single law covers."""
+    parts = axes(table, tolerance)
+    if parts is not None:
+        widths = ", ".join(map(str, parts.guess.parameters[AXES]))
+        base = spelled(parts.guess.rope_theta)
+        return f"the table is ladders of base {base} over the widths {widths} behind each other"
+    mixed = dealt(table, tolerance)
+    if mixed is not None:
+        base, width = spelled(mixed.guess.rope_theta), mixed.guess.rotary_dim
+        return f"the table is one ladder of base {base} over {width}, dealt to several coordinates"
+    shape = next(shapes(table, tolerance), None)
+    if shape is not None and shape.kept >= MIN_CHANNELS:
+        return (
+            f"the first {shape.kept} channels are plain with base {spelled(shape.base)} and the "
+            "others fall behind, as if scaled by a list of factors, which would fit any table"
+        )
+    return None
