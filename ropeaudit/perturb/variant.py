@@ -10,7 +10,7 @@ from ropeaudit.errors import InvalidValue, UsageError, quoted, suggestion
 from ropeaudit.facts import Fact, Origin
 from ropeaudit.perturb._layers import split
 from ropeaudit.perturb.interface import Changed, Refused
-from ropeaudit.perturb.recipe import Recipe, Scope, Step, parse
+from ropeaudit.perturb.recipe import Recipe, Step, parse
 from ropeaudit.records import field, record, replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import f32s
@@ -132,7 +132,7 @@ def _parts(
     wanted = step.scope.layers
     if wanted is None:
         return zip(states, chosen, strict=True)
-    _require_layers(step, [s.now for s, c in zip(states, chosen, strict=True) if c], step.scope)
+    _require_layers(step, states, chosen)
     parts: list[tuple[_State, bool]] = []
     taken = {s.now.name for s in states}
     for state, inside in zip(states, chosen, strict=True):
@@ -144,22 +144,26 @@ def _parts(
     return parts
 
 
-def _require_layers(step: Step, schedules: Sequence[Schedule], scope: Scope) -> None:
+def _require_layers(step: Step, states: Sequence[_State], chosen: Sequence[bool]) -> None:
+    """Raises UsageError for layers that the model has not, or that no chosen schedule serves."""
     where = f"recipe {quoted(step.text)}"
-    unknown = next((s.name for s in schedules if s.layers is None), None)
+    hit = [s.now for s, c in zip(states, chosen, strict=True) if c]
+    unknown = next((s.name for s in hit if s.layers is None), None)
     if unknown is not None:
         raise UsageError(
             f"{where}: the layers of schedule {quoted(unknown)} are not known, so it cannot be "
             "split; leave @layers out"
         )
-    served = {n for s in schedules for n in s.layers or ()}
-    wanted = set(scope.layers or ())
-    if not served & wanted or max(wanted) > max(served):
-        last = max(served, default=-1)
+    served = {n for s in hit for n in s.layers or ()}
+    wanted = set(step.scope.layers or ())
+    last = max((n for s in states for n in s.now.layers or ()), default=-1)
+    if max(wanted) > last:
         raise UsageError(
-            f"{where}: the layers that turn are up to {last}, and "
-            f"{scope.text.removeprefix('@')} names others; correct it"
+            f"{where}: the last layer that turns is {last}, and "
+            f"{step.scope.text.removeprefix('@')} goes beyond; correct it"
         )
+    if not served & wanted:
+        raise UsageError(f"{where}: no schedule it applies to serves these layers; correct it")
 
 
 def _applied(step: Step, state: _State) -> tuple[list[_State], Mapping[str, Any]]:

@@ -14,7 +14,7 @@ EVERY = (
     "int:bits=6,mode=affine",
     "log8",
     "log4",
-    "log:bits=5",
+    "log:bits=6",
     "cast:bf16",
     "cast:fp16",
     "cast:fp8_e4m3",

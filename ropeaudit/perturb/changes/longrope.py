@@ -70,7 +70,7 @@ def _variants(
         return [(name, beyond)]
     if name is not None and name[1:].isdigit():
         return [(name, int(name[1:]))]
-    if name is not None or scaling["short_factor"] == scaling["long_factor"]:
+    if name is not None or scaling["long_factor"] is scaling["short_factor"]:
         return [(name, None)]  # what a buffer holds at first is the short list's table
     return [("short", None), ("long", beyond)]
 
