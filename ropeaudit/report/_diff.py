@@ -66,8 +66,10 @@ def _console(found: Comparison, ink: Ink) -> str:
                 ink.line()
                 ink.line((f"  {side} alone", "bold"))
                 table(ink, subject.schedules, indent="    ")
+    before: Pair | None = None
     for pair in found.pairs:
-        _pair(ink, pair)
+        _pair(ink, pair, again=before is not None and repeats(before, pair))
+        before = pair
     if found.unpaired or found.undecided:
         ink.line()
     for left in found.unpaired:
@@ -124,12 +126,17 @@ def heading(pair: Pair) -> str:
     return f"{pair.a.name} against {pair.b.name}"
 
 
+def repeats(before: Pair, pair: Pair) -> bool:
+    """Whether ``pair`` is the one before it at another length: all but the phases is told."""
+    return before.a is pair.a and before.b is pair.b
+
+
 def length_words(pair: Pair) -> str:
     source = {"reference": "no length is stated", "variant": "the length of this table"}
     return f"{pair.context} positions ({source.get(pair.context_source, pair.context_source)})"
 
 
-def _pair(ink: Ink, pair: Pair) -> None:
+def _pair(ink: Ink, pair: Pair, *, again: bool) -> None:
     ink.line()
     style = {"different": _COLORS.get(pair.severity or Severity.INFO)}
     word = pair.likeness.value
@@ -143,6 +150,14 @@ def _pair(ink: Ink, pair: Pair) -> None:
         if word == "equivalent":
             ink.line((f"    {steps(pair)}", "dim"))
         return
+    if not again:
+        _told(ink, pair)
+    _picture(ink, pair)
+    if ink.view.verbose:
+        _channels(ink, pair)
+
+
+def _told(ink: Ink, pair: Pair) -> None:
     table(ink, [_named("A", pair.a), _named("B", pair.b)], indent="    ")
     ink.line()
     for lost in pair.lost:
@@ -150,9 +165,6 @@ def _pair(ink: Ink, pair: Pair) -> None:
         ink.paragraph(f"{safe(name)}:{safe(rest)}", indent=4, label="    ")
     for text in told(pair):
         ink.paragraph(text, indent=4, label="    ", style="dim")
-    _picture(ink, pair)
-    if ink.view.verbose:
-        _channels(ink, pair)
 
 
 def _named(side: str, schedule: Schedule) -> Schedule:

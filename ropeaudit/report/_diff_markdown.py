@@ -30,8 +30,9 @@ def render(found: Comparison) -> str:
             *map(_row, found.pairs),
             "",
         ]
-    for pair in found.pairs:
-        lines += _details(pair)
+    for before, pair in zip((None, *found.pairs), found.pairs, strict=False):
+        if before is None or not _diff.repeats(before, pair):
+            lines += _details(pair)
     lines += [
         f"- {'**not compared**' if u.matters else 'not compared'}: {u.side.upper()} "
         f"{code(u.schedule.name)}, {text(u.reason)}"

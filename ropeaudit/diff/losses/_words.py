@@ -10,7 +10,9 @@ from ropeaudit.diff.law import Law
 NEAR = 4e-6
 """Relative distance of two evaluations of one formula, some roundings to float32 apart."""
 
-__all__ = ["NEAR", "about", "near", "parameter_pair", "plural", "same_number", "some"]
+__all__ = [
+    "NEAR", "about", "near", "parameter_pair", "plural", "same_number", "share", "some",
+]  # fmt: skip
 
 
 def near(a: Sequence[float], b: Iterable[float], relative: float = NEAR) -> bool:
@@ -41,3 +43,8 @@ def some(numbers: Sequence[int], limit: int = 6) -> str:
 
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def share(count: int, total: int) -> str:
+    """``1 of 64 channels is``, ``3 of 64 channels are``."""
+    return f"{count} of {total} channels {'is' if count == 1 else 'are'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
-from ropeaudit.diff.losses._words import plural, some
+from ropeaudit.diff.losses._words import share, some
 
 NAME = "channels stopped"
 GRAVE = True
@@ -17,5 +17,4 @@ def detail(case: Case) -> str | None:
     ]
     if not stopped:
         return None
-    total = len(case.b.inv_freq)
-    return f"{plural(len(stopped), 'channel')} of {total} are 0 in B ({some(stopped)})"
+    return f"{share(len(stopped), len(case.b.inv_freq))} 0 in B ({some(stopped)})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
-from ropeaudit.diff.losses._words import plural, some
+from ropeaudit.diff.losses._words import share, some
 
 NAME = "no frequencies"
 GRAVE = True
@@ -21,5 +21,5 @@ def detail(case: Case) -> str | None:
     ]
     if not wrong:
         return None
-    values = plural(len(wrong), "value")
-    return f"{values} of B are negative, huge, infinite or NaN (channels {some(wrong)})"
+    which = share(len(wrong), len(case.b.inv_freq))
+    return f"{which} negative, huge, infinite or NaN in B ({some(wrong)})"

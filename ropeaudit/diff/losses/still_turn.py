@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
-from ropeaudit.diff.losses._words import plural, some
+from ropeaudit.diff.losses._words import share, some
 
 NAME = "still channels turn"
 GRAVE = True
@@ -17,5 +17,4 @@ def detail(case: Case) -> str | None:
     ]
     if not turning:
         return None
-    total = len(case.a.inv_freq)
-    return f"{plural(len(turning), 'channel')} of {total} are 0 in A only ({some(turning)})"
+    return f"{share(len(turning), len(case.a.inv_freq))} 0 in A only ({some(turning)})"
