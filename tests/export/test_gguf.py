@@ -1,0 +1,272 @@
+"""GGUF variants: divisors and keys change, tensors do not."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropeaudit.errors import UsageError
+from ropeaudit.export.gguf_file import CREATES_FREQS
+from ropeaudit.export.interface import Written, write
+from ropeaudit.readers.llama_cpp.architectures import ARCHITECTURES
+from ropeaudit.records import replace
+from ropeaudit.resolve import resolve
+from ropeaudit.schedule.float32 import ulp_distance
+from tests import gguf_files
+from tests.export.variants import LLAMA, folder, variant
+
+gguf = pytest.importorskip("gguf")
+
+KEYS: dict[str, Any] = {
+    "general.name": "tiny",
+    "context_length": 8192,
+    "embedding_length": 256,
+    "block_count": 2,
+    "attention.head_count": 4,
+    "rope.freq_base": 100000.0,
+    "rope.dimension_count": 64,
+    "tokenizer.ggml.model": "llama",
+    "tokenizer.ggml.tokens": ["<s>", "é", "\n"],
+    "tokenizer.ggml.scores": [0.5, -1.5, 3.25],
+    "tokenizer.ggml.add_bos_token": True,
+}
+SCALING = {
+    "rope.scaling.type": "yarn",
+    "rope.scaling.factor": 4.0,
+    "rope.scaling.original_context_length": 2048,
+}
+TENSORS = {
+    "token_embd.weight": [[0.25, -1.0, 3.0], [1.5, 2.5, -0.125]],
+    "output_norm.weight": [1.0, 2.0, 3.0],
+}
+LLAMA3 = [1.0] * 20 + [1 + k * 7 / 8 for k in range(8)] + [8.0] * 4
+
+
+def model(path: Path, arch: str = "llama", **options: Any) -> Path:
+    keys = KEYS | options.pop("keys", {})
+    return gguf_files.write(
+        path / "model.gguf", arch, keys, TENSORS | options.pop("tensors", {}), **options
+    )
+
+
+def exported(source: Path, recipe: str) -> tuple[Any, Written, Any]:
+    subject, made = variant(source, recipe)
+    out = source.parent / "out.gguf"
+    written = write(made, f"gguf={out}", source=subject, force=True)
+    return made, written, gguf.GGUFReader(out)
+
+
+def raw(reader: Any) -> dict[str, tuple[Any, ...]]:
+    """Type, shape and bytes of every tensor but the divisors."""
+    return {
+        t.name: (t.tensor_type, tuple(t.shape), t.data.tobytes())
+        for t in reader.tensors
+        if t.name != "rope_freqs.weight"
+    }
+
+
+def fields(reader: Any) -> dict[str, Any]:
+    return {k: (f.types, f.contents()) for k, f in reader.fields.items() if k[:5] != "GGUF."}
+
+
+@pytest.mark.parametrize("recipe", ["int8:sym", "int4:affine", "noise:eps=0.1,seed=1", "log4"])
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_the_file_gives_the_wanted_table(tmp_path: Path, recipe: str, kind: str) -> None:
+    source = model(tmp_path, kind=kind)
+    before = source.read_bytes()
+    made, written, reader = exported(source, recipe)
+    assert source.read_bytes() == before
+    (wanted,), (claimed,) = made.schedules, written.schedules
+    (own,) = resolve(str(tmp_path / "out.gguf")).schedules
+    assert own.inv_freq == claimed.inv_freq
+    turning = [(a, b) for a, b in zip(wanted.inv_freq, own.inv_freq, strict=True) if a]
+    assert max(ulp_distance(a, b) or 0 for a, b in turning) <= 2
+    assert len(set(turning)) == len({a for a, _ in turning}) == len({b for _, b in turning})
+    still = [b for a, b in zip(wanted.inv_freq, own.inv_freq, strict=True) if not a]
+    assert all(0 < b < 1e-38 for b in still)
+    assert bool(still) == any("are 0" in n for n in written.notes)
+    assert raw(reader) == raw(gguf.GGUFReader(source))
+    first = (tmp_path / "out.gguf").read_bytes()
+    subject = resolve(str(source))
+    again = replace(made, schedules=written.schedules)
+    second = write(again, f"gguf={tmp_path / 'out.gguf'}", source=subject, force=True)
+    assert (tmp_path / "out.gguf").read_bytes() == first
+    assert second.max_ulp == 0
+
+
+def test_only_scaling_keys_and_the_recipe_differ(tmp_path: Path) -> None:
+    source = model(tmp_path, keys=SCALING | {"rope.scale_linear": 2.0})
+    made, written, reader = exported(source, "noise:eps=0.1,seed=1")
+    old, new = fields(gguf.GGUFReader(source)), fields(reader)
+    gone = {"llama.rope.scaling.factor", "llama.rope.scale_linear"}
+    assert set(old) - set(new) == gone
+    assert set(new) - set(old) == {"llama.rope.scaling.attn_factor", "ropeaudit.recipe"}
+    changed = {k for k in set(old) & set(new) if old[k] != new[k]}
+    assert changed == {"llama.rope.scaling.type"}
+    assert new["llama.rope.scaling.type"][1] == "none"
+    assert new["ropeaudit.recipe"][1] == made.recipe.text
+    (own,) = resolve(str(tmp_path / "out.gguf")).schedules
+    assert own.attention_scaling == pytest.approx(0.1 * math.log(4) + 1, rel=1e-6)
+    assert own.context.trained == 2048
+    assert own.rope_theta == 100000.0
+    assert written.max_ulp <= 2
+
+
+def test_llama3_divisors_are_replaced_where_they_stand(tmp_path: Path) -> None:
+    source = model(tmp_path, tensors={"rope_freqs.weight": LLAMA3})
+    made, _, reader = exported(source, "zero:from=30,to=31")
+    assert made.base[0].inv_freq[-1] == pytest.approx(1e5 ** (-31 / 32) / 8)
+    names = [t.name for t in reader.tensors]
+    assert names == [t.name for t in gguf.GGUFReader(source).tensors]
+    (divisors,) = [t for t in reader.tensors if t.name == "rope_freqs.weight"]
+    assert divisors.tensor_type == gguf.GGMLQuantizationType.F32
+    assert divisors.data[30:].tolist() == [float(np.float32(3.4e38))] * 2
+    assert np.isfinite(divisors.data).all()
+    np.testing.assert_allclose(divisors.data[:30], LLAMA3[:30], rtol=1e-6)
+
+
+def test_identity_is_the_same_file(tmp_path: Path) -> None:
+    source = model(tmp_path, keys=SCALING)
+    _, written, _ = exported(source, "identity")
+    assert (tmp_path / "out.gguf").read_bytes() == source.read_bytes()
+    assert written.max_ulp == 0
+
+
+def test_clusters_without_a_common_value_get_base_one(tmp_path: Path) -> None:
+    _, written, reader = exported(model(tmp_path), "int8:affine")
+    assert fields(reader)["llama.rope.freq_base"][1] == 1.0
+    assert any("rope.freq_base is 1" in n for n in written.notes)
+    assert written.schedules[0].rope_theta == 100000.0
+
+
+def test_big_endian_files_stay_so(tmp_path: Path) -> None:
+    source = model(tmp_path, big_endian=True)
+    made, _, reader = exported(source, "noise:eps=0.1,seed=1")
+    assert reader.endianess == gguf.GGUFEndian.BIG
+    assert raw(reader) == raw(gguf.GGUFReader(source))
+    (own,) = resolve(str(tmp_path / "out.gguf")).schedules
+    np.testing.assert_allclose(own.inv_freq, made.schedules[0].inv_freq, rtol=3e-7)
+
+
+def test_alignment_is_kept(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
+    writer.add_custom_alignment(128)
+    for key in ("context_length", "embedding_length", "block_count", "attention.head_count"):
+        writer.add_uint32(f"llama.{key}", KEYS[key])
+    writer.add_uint32("llama.rope.dimension_count", 64)
+    writer.add_float32("llama.rope.freq_base", 1e5)
+    writer.add_tensor("a.weight", np.arange(5, dtype=np.float32))
+    writer.add_tensor("b.weight", np.arange(7, dtype=np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    source = tmp_path / "model.gguf"
+    _, _, reader = exported(source, "noise:eps=0.1,seed=1")
+    assert reader.alignment == 128
+    assert all(t.data_offset % 128 == 0 for t in reader.tensors)
+    assert raw(reader) == raw(gguf.GGUFReader(source))
+
+
+def test_the_list_of_architectures_comes_from_the_reader() -> None:
+    assert {"llama", "llama4", "exaone4", "apertus", "gemma4"} <= CREATES_FREQS
+    for name in ("qwen2", "gemma3", "phi3", "gptneox", "deepseek2", "falcon-h1", "cogvlm"):
+        assert name in ARCHITECTURES
+        assert name not in CREATES_FREQS
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "said"),
+    [
+        ("qwen2", {}, "'?qwen2'? creates no rope_freqs tensor and would refuse"),
+        ("novel", {}, "creates no rope_freqs tensor"),
+        (
+            "llama",
+            {
+                "keys": {
+                    "rope.scaling.type": "longrope",
+                    "rope.scaling.original_context_length": 2048,
+                },
+                "tensors": {
+                    "rope_factors_short.weight": [1.0] * 32,
+                    "rope_factors_long.weight": [2.0] * 32,
+                },
+            },
+            "one list of divisors for all layers and lengths",
+        ),
+        (
+            "gemma4",
+            {
+                "keys": {
+                    "attention.sliding_window": 64,
+                    "attention.sliding_window_pattern": 2,
+                    "rope.dimension_count_swa": 64,
+                },
+                "tensors": {"rope_freqs.weight": [1.0] * 32},
+            },
+            "one list of divisors|would change schedule|comes out as",
+        ),
+    ],
+)
+def test_what_llama_cpp_would_not_read_is_refused(
+    tmp_path: Path, arch: str, options: dict[str, Any], said: str
+) -> None:
+    source = model(tmp_path, arch, **options)
+    subject, made = variant(source, "int8:sym")
+    with pytest.raises(UsageError, match=said) as caught:
+        write(made, f"gguf={tmp_path / 'out.gguf'}", source=subject)
+    assert "--to FILE.safetensors" in str(caught.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["model.gguf"]
+
+
+def test_gemma4_can_change_its_full_layers(tmp_path: Path) -> None:
+    keys = {
+        "attention.sliding_window": 64,
+        "attention.sliding_window_pattern": 2,
+        "rope.dimension_count_swa": 64,
+    }
+    source = model(
+        tmp_path, "gemma4", keys=keys, tensors={"rope_freqs.weight": [1.0] * 16 + [1e30] * 16}
+    )
+    made, written, _ = exported(source, "noise:eps=0.1,seed=1@full_attention")
+    by_type = {s.layer_type: s.inv_freq for s in written.schedules}
+    sliding = next(s for s in made.base if s.layer_type == "sliding_attention")
+    assert by_type["sliding_attention"] == sliding.inv_freq
+    full = next(s for s in made.base if s.layer_type == "full_attention")
+    assert by_type["full_attention"] != full.inv_freq
+
+
+def test_sources_that_are_no_gguf_file(tmp_path: Path) -> None:
+    subject, made = variant(folder(tmp_path / "model", LLAMA), "int8:sym")
+    with pytest.raises(UsageError, match="needs a GGUF file"):
+        write(made, f"gguf={tmp_path / 'out.gguf'}", source=subject)
+
+
+def test_gguf_is_no_model_folder(tmp_path: Path) -> None:
+    subject, made = variant(model(tmp_path), "int8:sym")
+    with pytest.raises(UsageError, match="needs a model folder"):
+        write(made, f"hf={tmp_path / 'out'}", source=subject)
+
+
+def test_shards_are_to_be_joined(tmp_path: Path) -> None:
+    for n in (1, 2):
+        keys = KEYS if n == 1 else {}
+        path = gguf_files.write(
+            tmp_path / f"m-0000{n}-of-00002.gguf", "llama", keys, {f"t{n}.weight": [1.0]}
+        )
+        data = path.read_bytes()
+        assert data[:4] == b"GGUF"
+        pairs = [gguf_files.pair("split.count", 2, 2), gguf_files.pair("split.no", 2, n - 1)]
+        count = int.from_bytes(data[16:24], "little") + len(pairs)
+        path.write_bytes(data[:16] + count.to_bytes(8, "little") + b"".join(pairs) + data[24:])
+    subject = resolve(str(tmp_path / "m-00001-of-00002.gguf"))
+    if subject.error is not None:  # data offsets moved; the header is all that matters here
+        pytest.fail(subject.error.message)
+    from ropeaudit.perturb.variant import make
+
+    with pytest.raises(UsageError, match="is split into 2 files; join them"):
+        write(make(subject.schedules, "int8:sym"), f"gguf={tmp_path / 'o.gguf'}", source=subject)

@@ -1,0 +1,83 @@
+"""llama.cpp runs a GGUF variant of SmolLM2 as torch runs the wanted table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropeaudit.export.interface import write
+from tests.export.variants import variant
+from tests.models import smollm2
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+
+IDS = [(k * 7919) % 40_000 + 100 for k in range(192)]
+"""Token ids below SmolLM2's 49,152; both engines get the same."""
+RECIPE = "int8:sym"
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SmolLM2 with every weight as float32, so that both engines compute with the same numbers."""
+    gguf = pytest.importorskip("gguf")
+    pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
+    reader = gguf.GGUFReader(smollm2())
+    path = tmp_path_factory.mktemp("smollm2") / "f32.gguf"
+    arch = reader.get_field("general.architecture").contents()
+    writer = gguf.GGUFWriter(path, arch)
+    array = gguf.GGUFValueType.ARRAY
+    for name, field in reader.fields.items():
+        if name.startswith("GGUF.") or name in ("general.architecture", "general.file_type"):
+            continue
+        item = field.types[-1] if field.types[0] == array else None
+        writer.add_key_value(name, field.contents(), field.types[0], sub_type=item)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    for tensor in reader.tensors:
+        values = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
+        writer.add_tensor(tensor.name, np.ascontiguousarray(values, dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def by_llama_cpp(path: Path) -> Any:
+    llama_cpp = pytest.importorskip("llama_cpp")
+    model = llama_cpp.Llama(
+        str(path), n_ctx=256, n_batch=256, logits_all=True, verbose=False, n_threads=2
+    )
+    model.eval(IDS)
+    found = np.array(model.scores[: len(IDS)], dtype=np.float64)
+    model.close()
+    return found
+
+
+def by_torch(path: Path, table: tuple[float, ...]) -> Any:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        path.parent, gguf_file=path.name, dtype=torch.float32
+    ).eval()
+    model.model.rotary_emb.inv_freq.copy_(torch.tensor(table))
+    with torch.no_grad():
+        return model(torch.tensor([IDS])).logits[0].double().numpy()
+
+
+def test_the_logits_change_as_torchs_do(plain: Path) -> None:
+    subject, made = variant(plain, RECIPE)
+    out = plain.with_name("variant.gguf")
+    written = write(made, f"gguf={out}", source=subject)
+    assert written.max_ulp <= 2
+    engine = by_llama_cpp(out) - by_llama_cpp(plain)
+    torch_change = by_torch(plain, made.schedules[0].inv_freq) - by_torch(
+        plain, made.base[0].inv_freq
+    )
+    # The first token has position 0, which no table turns.
+    a, b = engine[1:].ravel(), torch_change[1:].ravel()
+    assert np.abs(b).max() > 1
+    assert np.corrcoef(a, b)[0, 1] >= 0.99
+    assert 0.95 < np.linalg.norm(a) / np.linalg.norm(b) < 1.05
