@@ -7,18 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator, ValidationError
 
 from ropeaudit.certify import certify
 from ropeaudit.errors import UsageError
 from ropeaudit.proofs.certificate import Certificate, Part, assemble
 from ropeaudit.proofs.interface import Claim, Exhibit, Status
 from ropeaudit.records import replace
-from ropeaudit.report._certificate import check_format, outcome, render, summary
+from ropeaudit.report._certificate import (
+    check_format,
+    outcome,
+    render,
+    render_check,
+    summary,
+)
 from ropeaudit.report._claims import words
 from ropeaudit.report._terminal import View, width_of
 from ropeaudit.schedule.subject import Subject
 from ropeaudit.verifier import verify
 from tests.report.golden import same_as_golden
+from tests.report.test_schemas import _closed as closed
 from tests.schedules import plain, raw
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +72,36 @@ def test_the_json_page_is_the_certificate_and_verifies(certificate: Certificate)
     text = render("json", certificate, REQUIRED, View())
     assert json.loads(text) == certificate.document
     assert verify(text).kind == "verified"
+
+
+def _schema(name: str) -> Any:
+    schema = json.loads((ROOT / "docs" / "schemas" / name).read_text())
+    Draft202012Validator.check_schema(schema)
+    return schema
+
+
+def test_the_json_pages_follow_their_schemas(certificate: Certificate) -> None:
+    everything = [str(p) for p in sorted((ROOT / "fixtures" / "rules").glob("RA60*/*/*"))]
+    schema = Draft202012Validator(closed(_schema("certificate-1.json")))
+    for found in (certificate, certify(everything)):
+        schema.validate(found.document)
+    wrong = json.loads(certificate.to_json())
+    wrong["schedules"][0]["table"][0] = "0.5"
+    with pytest.raises(ValidationError):
+        schema.validate(wrong)
+    schema = Draft202012Validator(closed(_schema("verification-1.json")))
+    for text in (certificate.to_json(), certificate.to_json()[:-9], json.dumps(wrong)):
+        schema.validate(json.loads(render_check("json", "c.json", verify(text), View())))
+
+
+def test_checks_have_pages(certificate: Certificate) -> None:
+    whole = verify(certificate.to_json())
+    assert render_check("console", "c.json", whole, View()).startswith(
+        " VERIFIED  c.json\n    digest and 55 claims verified: "
+    )
+    refused = verify(certificate.to_json().replace('"refuted"', '"proved"', 1))
+    assert render_check("console", "c.json", refused, View()).startswith(" REFUSED  c.json\n")
+    assert render_check("markdown", "`|c", refused, View()).startswith("- **refused** `` `|c ``: ")
 
 
 def test_a_narrow_page_keeps_its_width_and_ascii_its_alphabet(certificate: Certificate) -> None:
