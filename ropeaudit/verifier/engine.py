@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from ropeaudit.verifier import numbers
@@ -68,6 +69,7 @@ def _choices(lo: Fraction, hi: Fraction) -> Choices:
     return sorted({f32(lo - wide), f32(hi + wide)})
 
 
+@lru_cache(maxsize=8)
 def powers(base: Fraction, width: int, channels: int) -> list[Choices]:
     """base**(2k/width): base and exponent in float32, the power rounded to float32."""
     rounded_base = narrow(base)

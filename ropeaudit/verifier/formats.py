@@ -62,11 +62,14 @@ def unit(value: Fraction, dtype: str) -> Fraction:
 
 def rounded(value: Value, dtype: str) -> Value:
     """``value`` rounded to nearest even; beyond the largest number infinite, or that number."""
-    if isinstance(value, str):
+    if isinstance(value, str) or not value:
         return value
-    step = unit(value, dtype)
-    near = round(value / step) * step
     form = FORMATS[dtype]
+    shift = max(binade(value), form.lowest) - form.precision + 1
+    top, bottom = value.numerator << max(-shift, 0), value.denominator << max(shift, 0)
+    whole, rest = divmod(top, bottom)
+    whole += 2 * rest > bottom or (2 * rest == bottom and whole & 1)
+    near = Fraction(whole << max(shift, 0), 1 << max(-shift, 0))
     if abs(near) <= form.largest:
         return near
     if form.saturates:
