@@ -72,7 +72,7 @@ def render(
 
 def _json(subject: Subject, made: Sequence[Made], several: bool) -> str:
     """A single variant has its keys at the top; several stand in the list ``variants``."""
-    top: dict[str, Any] = {"schema": "ropeaudit/variant/1", "tool": TOOL, "of": subject.target}
+    top: dict[str, Any] = {"schema": "ropeaudit/variant/1", "tool": TOOL, "target": subject.target}
     if several:
         return page({**top, "variants": [document(m) for m in made]})
     return page({**top, **document(made[0])})
