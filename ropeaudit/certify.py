@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ropeaudit.errors import SourceError, UsageError
@@ -29,8 +30,24 @@ def certify(
     Raises UsageError for a required claim that nobody makes, before any target is read.
     """
     names = selected(require, candidates=candidates)
-    made = [_part(attempt(target, **options), names, ulp) for target in targets]
+    subjects = _apart(attempt(target, **options) for target in _once(targets))
+    made = [_part(subject, names, ulp) for subject in subjects]
     return assemble((part for part, _ in made), (entry for _, own in made for entry in own))
+
+
+def _once(targets: Iterable[Any]) -> list[Any]:
+    """Paths that were named twice are proved once; two live modules are two."""
+    seen: set[str] = set()
+    return [t for t in targets if not isinstance(t, str) or not (t in seen or seen.add(t))]  # type: ignore[func-returns-value]
+
+
+def _apart(subjects: Iterable[Subject]) -> Iterator[Subject]:
+    """A certificate tells targets apart by name, and live modules are named by their class."""
+    seen: Counter[str] = Counter()
+    for subject in subjects:
+        seen[subject.target] += 1
+        count = seen[subject.target]
+        yield subject if count == 1 else replace(subject, target=f"{subject.target} #{count}")
 
 
 def _part(subject: Subject, names: Sequence[str], ulp: int) -> tuple[Part, list[dict[str, Any]]]:

@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ropeaudit
-from ropeaudit.certify import certify, required_claims
+from ropeaudit.certify import _apart, certify, required_claims
 from ropeaudit.errors import UsageError
 from ropeaudit.proofs import _claims
 from ropeaudit.proofs.certificate import Certificate, Part, assemble, canonical
 from ropeaudit.proofs.interface import Claim, Exhibit, Status
+from ropeaudit.schedule.subject import Subject
 from ropeaudit.verifier import verify
 from tests.schedules import llama3, plain, raw, subject
 
@@ -230,3 +231,12 @@ def test_every_real_config_is_proved_and_verified() -> None:
     ]
     assert open_ == []
     assert verify(found.to_json()).kind == "verified"
+
+
+def test_a_target_named_twice_is_one_and_two_of_one_name_are_two(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    found = certify([path, path])
+    assert len(found.parts) == 1
+    assert verify(found.to_json()).kind == "verified"
+    held = [Subject(target="LlamaModel", format="module") for _ in range(3)]
+    assert [s.target for s in _apart(held)] == ["LlamaModel", "LlamaModel #2", "LlamaModel #3"]
