@@ -7,13 +7,14 @@ others (another type, sign, digit, order, a key more or less, an entry twice or 
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from ropeaudit.schedule.families import Inputs, family
-from ropeaudit.schedule.float32 import ordinal
+from ropeaudit.schedule.float32 import FORMATS, round_to
 from ropeaudit.verifier import verify
 from tests.verifier.certificates import CONFIGS, Json, Path_, certificate, hashed, mutations
 
@@ -56,12 +57,19 @@ def engine_agrees(document: Json) -> bool:
                 rope_theta=fit["rope_theta"], rotary_dim=width, head_dim=width, scaling=scaling
             )
             built = law.build(inputs).inv_freq
-            pairs = zip(built, tables[claim["schedule"]], strict=True)
-            if found["dtype"] != "float32" or fit["max_ulp"] != max(
-                abs(ordinal(a) - ordinal(b)) for a, b in pairs
-            ):
+            held, dtype = tables[claim["schedule"]], found["dtype"]
+            pairs = zip(built, held, strict=True)
+            if fit["max_ulp"] != max(abs(rank(a, dtype) - rank(b, dtype)) for a, b in pairs):
                 return False
     return True
+
+
+def rank(value: float, dtype: str) -> int:
+    """The place of a value, rounded to ``dtype``, among the numbers of that format."""
+    near, form = round_to(value, dtype), FORMATS[dtype]
+    exponent = max(math.frexp(near)[1] - 1, form.min_exponent) if near else form.min_exponent
+    steps = ((exponent - form.min_exponent) << (form.precision - 1)) + near / form.spacing(near)
+    return round(steps)
 
 
 @pytest.mark.parametrize("name", ALL)
