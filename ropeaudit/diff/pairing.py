@@ -98,13 +98,16 @@ def _to_built(held: list[Schedule], built: list[Schedule], out: Matching, held_s
     """Each bare table with the built one that it equals, or else comes nearest to."""
     if not held:
         return
-    taken = []
+    taken: list[Schedule] = []
+    one_each = len(held) == len(built)
     other = "b" if held_side == "a" else "a"
     for table in held:
         if table.rope_type == "learned":
             out.leave(held_side, [table], "learned tables follow from no config", matters=False)
             continue
-        found = _nearest(table, _candidates(table, built))
+        candidates = _candidates(table, built)
+        free = [s for s in candidates if not any(s is t for t in taken)]
+        found = _nearest(table, (free or candidates) if one_each else candidates)
         taken.append(found)
         out.pairs.append((table, found) if held_side == "a" else (found, table))
     paired = {id(s) for pair in out.pairs for s in pair}
