@@ -65,7 +65,7 @@ def test_rational_ratios_are_those_of_sympy(base: int, n: int) -> None:
     found = {pair for c in evidence["classes"] for pair in combinations(c, 2)}
     for i, j in combinations(range(n), 2):
         exact = sympy.Integer(base) ** sympy.Rational(j - i, n)
-        assert exact.is_rational == ((i, j) in found)
+        assert exact.is_Rational == ((i, j) in found)
     for g in evidence["generators"]:
         exact = sympy.Integer(base) ** sympy.Rational(g["j"] - g["k"], n)
         assert exact == sympy.Rational(g["ratio"])
@@ -126,8 +126,6 @@ def test_geometric_runs_and_where_they_break() -> None:
     assert status == "refuted"
     assert [run[0] for run in evidence["equal_runs"]] == [0, 40]
     assert structure.distinct(yarn) == ("proved", {"channels": 64})
-    with pytest.raises(AssertionError):
-        structure.relations(yarn)
 
 
 LLAMA3 = {

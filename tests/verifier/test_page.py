@@ -25,7 +25,7 @@ def rows(section: str) -> list[list[str]]:
 
 
 def test_every_method_is_on_the_page() -> None:
-    sentences = {value for value in methods._METHODS.values()} | {
+    sentences = set(methods._METHODS.values()) | {
         *(methods.NO_FORM, methods.NOT_NARROW, methods.NO_THEOREM, methods.NO_PARAMETERS),
         *(methods.ROUNDED, methods.PSLQ, methods.SAME_FORM, methods._RECOVERY),
     }
