@@ -28,6 +28,12 @@ PROVED = (
     "The table is computed again from these parameters in the engine's own order of float32 "
     "operations."
 )
+_MANY = 4096
+"""Channels above which a table that fits no law is no schedule worth a nearest one."""
+_NONE = (
+    "no default, linear, proportional, yarn or llama3 table was found that does it, and longrope, "
+    "whose factors are free, would fit any table"
+)
 TRIED = "No parameters that were tried reproduce the table within the tolerance."
 
 
@@ -81,37 +87,42 @@ def _unfit(values: Sequence[float]) -> str | None:
     turning = sum(1 for v in values if v)
     if turning < MIN_CHANNELS:
         return f"{turning} of {len(values)} values are above 0, and a law needs {MIN_CHANNELS}"
+    if min(values) == max(values):
+        return f"all {len(values)} values are equal, which is no law of a frequency"
     return None
 
 
 def _missed(values: Sequence[float], table: Cells, exhibit: Exhibit) -> dict[str, Any]:
-    """The reason, with the nearest plain law where it says how far off it is."""
+    """The reason, with the nearest plain law where that tells more."""
     reason = _structure(table, exhibit.ulp)
-    found = nearest(values, exhibit.schedule.dtype, 2 * len(values), exhibit.ulp)
-    fit: Fit | None = None
-    if found is not None and found.dimension == 2 * len(values):
-        given = {} if found.factor == 1 else {"factor": found.factor}
-        law = "linear" if given else "default"
-        guess = Guess(
-            rope_type=law, rope_theta=found.base, rotary_dim=found.dimension, parameters=given
-        )
-        fit = as_fit(guess, values)
+    fit = None if reason or len(values) > _MANY else _nearest(values, exhibit)
     if fit is None or fit.max_ulp <= exhibit.ulp:
-        return {"reason": reason or "no law comes near the table"}
+        return {"reason": reason or _NONE}
     worst = max(range(len(values)), key=lambda k: fit.steps[k])
     off = sum(1 for s in fit.steps if s > exhibit.ulp)
-    missed = (
-        f"off the nearest plain law by more than {exhibit.ulp} steps: {off} of {len(values)} "
-        f"channels, the most channel {worst}, which holds {values[worst]:.7g} and not "
-        f"{fit.table[worst]:.7g}"
-    )
     return {
         **fit.as_dict(),
         "dtype": fit.dtype,
         "next": None,
         "ambiguous": [],
-        "reason": f"{reason}; {missed}" if reason else missed,
+        "reason": f"{_NONE}: {off} of {len(values)} channels are off the nearest plain law, the "
+        f"most channel {worst}, which holds {values[worst]:.7g} and not {fit.table[worst]:.7g}",
     }
+
+
+def _nearest(values: Sequence[float], exhibit: Exhibit) -> Fit | None:
+    """The plain law that most channels agree with."""
+    found = nearest(values, exhibit.schedule.dtype, 2 * len(values), exhibit.ulp)
+    if found is None or found.dimension != 2 * len(values):
+        return None
+    divided = found.factor != 1
+    guess = Guess(
+        rope_type="linear" if divided else "default",
+        rope_theta=found.base,
+        rotary_dim=found.dimension,
+        parameters={"factor": found.factor} if divided else {},
+    )
+    return as_fit(guess, values)
 
 
 def _structure(table: Cells, tolerance: float) -> str | None:

@@ -46,6 +46,8 @@ def base_interval(
         if e:
             low = max(low, (-most - log_factor - slack) / e)
             high = min(high, (-least - log_factor + slack) / e)
+            if low > high:
+                return None
         elif not least - slack <= -log_factor <= most + slack:
             return None
     return (low, high) if low <= high < 85 and low > -85 else None

@@ -22,6 +22,8 @@ SLACK = 6 * UNIT
 _BLEND = 8 * UNIT
 """Absolute error of a ratio between: the engine's shares are differences of float32 numbers."""
 _MIN_CHANNELS = 4
+_LEAST_BASE = 2.0
+"""Ramps are laid out by the logarithm of the base."""
 
 
 @record()
@@ -68,7 +70,7 @@ def shapes(found: Cells, tolerance: float) -> Iterator[Shape]:
     for slack in (SLACK, 2 * (tolerance + 2) * UNIT):
         for interval in _intervals(found, width, slack):
             for base in bases(interval):
-                if base not in tried and base > 1:
+                if base not in tried and base >= _LEAST_BASE:
                     tried.add(base)
                     yield from _readings(found, base, width, slack)
 

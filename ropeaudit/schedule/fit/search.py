@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 from ropeaudit.records import record
 from ropeaudit.schedule.fit.cells import Cells, cells, grids
 from ropeaudit.schedule.fit.decimals import digits
-from ropeaudit.schedule.fit.geometric import ENGINES, divided, ladder, padded, plain
+from ropeaudit.schedule.fit.geometric import ENGINES, divided, ladder, padded
 from ropeaudit.schedule.fit.guess import Guess, Match, match
 from ropeaudit.schedule.fit.llama3 import llama3
 from ropeaudit.schedule.fit.ramps import shapes
@@ -46,14 +46,11 @@ def search(values: Sequence[float], dtype: str, tolerance: float) -> Found:
 
 def _laws(table: Cells, tolerance: float) -> Iterator[Match]:
     width = 2 * len(table.values)
-    falling = all(a >= b for a, b in pairwise(table.values))
-    single = plain(table, width, tolerance) or padded(table, tolerance)
+    single = ladder(table, (width,), tolerance) or padded(table, tolerance)
     single = single or divided(table, width, tolerance)
-    if single is None and not falling:
-        single = axes(table, tolerance) or dealt(table, tolerance)
     if single is not None:
         yield single
-    elif falling:
+    elif all(a >= b for a, b in pairwise(table.values)):
         yield from _scaled(table, tolerance)
 
 
@@ -114,8 +111,3 @@ def dealt(table: Cells, tolerance: float) -> Match | None:
     )
     tried = match(guess, table, max(ENGINES, ordered.max_ulp))
     return tried if tried is not None and tried.fits else None
-
-
-def usable(values: Sequence[float]) -> int:
-    """Channels that say something about a base."""
-    return sum(1 for v in values if 0 < v < math.inf)
