@@ -135,8 +135,7 @@ def _recovery(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
         parts.append(f"{show.plural(count, 'other set')} of parameters {verb} as well")
     if e.get("next"):
         law, off = e["next"], e["next"]["max_ulp"]
-        steps = show.plural(off, "step") if isinstance(off, int) else f"{_ulp(off)} steps"
-        parts.append(f"next best: {_law(law)}, {steps} off")
+        parts.append(f"next best: {_law(law)}, {_steps(off)} off")
     return "; ".join(parts)
 
 
@@ -146,12 +145,16 @@ def _fit(e: _Evidence) -> str:
         f"{safe(k)} {_told(v)}" for k, v in (e.get("parameters") or {}).items() if _scalar(v)
     )
     held = safe(e.get("dtype") or "float32")
-    near = "exactly" if e["max_ulp"] == 0 else f"within {_ulp(e['max_ulp'])} steps"
+    near = "exactly" if e["max_ulp"] == 0 else f"within {_steps(e['max_ulp'])}"
     return f"{_law(e)}{f' ({more})' if more else ''}, {near} in {held}"
 
 
 def _law(e: _Evidence) -> str:
     return f"{safe(e['rope_type'])}, base {show.exact(e['rope_theta'])}, {e['rotary_dim']} dims"
+
+
+def _steps(off: Any) -> str:
+    return show.plural(off, "step") if isinstance(off, int) else f"{_ulp(off)} steps"
 
 
 def _told(value: Any) -> str:
