@@ -38,10 +38,17 @@ def scaled(
 ) -> Schedule:
     """``schedule`` with its scaling replaced by the law ``name`` on its own base and width.
 
-    Raises Refused where the base is not known or the table is no plain ladder underneath.
+    An engine whose plain table differs by a few ulp (GGUF) keeps its own: the law's ratio to the
+    plain ladder is applied to it. Raises Refused where the base is not known or the table is no
+    plain ladder underneath.
     """
-    inputs = _inputs(schedule, scaling, declared, length)
+    inputs, plain = _inputs(schedule, scaling, declared, length)
     built = law(name, inputs)
+    table, unscaled = built.inv_freq, schedule.unscaled or plain
+    own = unscaled == plain
+    if not own:
+        ratios = zip(unscaled, table, plain, strict=True)
+        table = tuple(f32s(v * (new / old) for v, new, old in ratios))
     parameters = dict(built.parameters)
     for kept in ("mrope_section", "positions"):
         if kept in schedule.parameters:
@@ -49,19 +56,20 @@ def scaled(
     return replace(
         schedule,
         rope_type=name,
-        inv_freq=built.inv_freq,
-        unscaled=law("default", replace(inputs, scaling={}, length=None)).inv_freq,
+        inv_freq=table,
+        unscaled=unscaled,
         dtype="float32",
         attention_scaling=built.attention_scaling,
         parameters=parameters,
-        law=name,
-        inputs=inputs,
+        law=name if own else None,
+        inputs=inputs if own else None,
     )
 
 
 def _inputs(
     schedule: Schedule, scaling: Mapping[str, Any], declared: int | None, length: int | None
-) -> Inputs:
+) -> tuple[Inputs, Table]:
+    """What the law is given, and the plain ladder that it scales."""
     base = schedule.rope_theta
     if base is None:
         raise Refused(
@@ -86,7 +94,7 @@ def _inputs(
             "another law cannot take its place; use base, linear or a recipe that works on the "
             "table itself"
         )
-    return inputs
+    return inputs, plain
 
 
 def _alike(a: Table, b: Table) -> bool:

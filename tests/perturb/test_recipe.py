@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,3 +156,21 @@ def test_the_list_for_other_tests_uses_every_head() -> None:
     used = {s.head for text in EVERY for s in parse(text).steps} | {"longrope", "int", "log"}
     assert used == set(heads())
     assert len({parse(text).text for text in EVERY}) == len(EVERY)
+
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "perturb.md").read_text(encoding="utf-8")
+
+
+def test_the_guide_names_every_head_and_key() -> None:
+    for head, _ in heads().values():
+        assert f"`{head.name}" in GUIDE, head.name
+        for name in head.keys:
+            assert name == head.bare or name.rstrip("_") in GUIDE, (head.name, name)
+
+
+def test_examples_of_the_guide_can_be_read() -> None:
+    examples = re.findall(r"--apply ([^\s`]+)", GUIDE) + re.findall(r"Example: `([^`]+)`", GUIDE)
+    examples = [e for e in examples if e != "RECIPE" and not e.startswith("ropeaudit")]
+    assert len(examples) >= 6
+    for text in examples:
+        assert parse(text).steps

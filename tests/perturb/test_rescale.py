@@ -184,6 +184,17 @@ def test_proportional_tables_take_a_base_and_a_divisor() -> None:
         one(schedule, "yarn:factor=4,original=4096")
 
 
+def test_an_engine_keeps_its_own_plain_table() -> None:
+    """llama.cpp's closed form is a few ulp off; a scaling is no reason to move by those."""
+    own = tuple(f32(1e5 ** (-2 * k / 96)) for k in range(48))
+    assert own != plain(1e5, 96).inv_freq
+    schedule = plain(1e5, 96, inv_freq=own, unscaled=own, trained=8192)
+    made = one(schedule, "linear:factor=4")
+    assert made.inv_freq == tuple(f32(v / 4) for v in own)
+    assert one(schedule, "yarn:factor=4,original=8192").inv_freq[:8] == own[:8]
+    assert (made.law, made.unscaled) == (None, own)
+
+
 def test_bare_tables_have_no_base() -> None:
     table = raw(plain(1e4, 16).inv_freq)
     assert one(table, "linear:factor=4").inv_freq == tuple(f32(v / 4) for v in table.inv_freq)
