@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
 import ropeaudit
 from ropeaudit.errors import SourceError, UsageError
@@ -15,7 +17,8 @@ from ropeaudit.perturb.variant import Variant, make
 from ropeaudit.records import replace
 from ropeaudit.resolve import resolve
 from ropeaudit.schedule.core import Schedule
-from tests.perturb.recipes import EVERY
+from ropeaudit.schedule.float32 import f32s
+from tests.perturb.recipes import EVERY, texts
 from tests.schedules import plain, raw
 
 ZOO = Path(__file__).parents[2] / "fixtures" / "zoo"
@@ -124,6 +127,22 @@ def test_the_same_recipe_gives_the_same_bits(recipe: str) -> None:
     b = make(GEMMA, a.recipe.text)
     assert a == b
     assert a.found == b.found
+
+
+@given(texts)
+@settings(max_examples=60)
+def test_any_recipe_reproduces_or_is_refused(text: str) -> None:
+    base = [plain(1e5, 256, trained=8192, layers=tuple(range(8)))]
+    try:
+        variant = make(base, text)
+    except UsageError as error:
+        assert str(error).isprintable()
+        return
+    again = make(base, variant.recipe.text)
+    assert again == variant
+    assert again.found == variant.found
+    assert all(math.isfinite(v) for s in variant.schedules for v in s.inv_freq)
+    assert all(s.inv_freq == tuple(f32s(s.inv_freq)) for s in variant.schedules)
 
 
 @pytest.mark.parametrize("recipe", [r for r in EVERY if r != "identity"])
