@@ -14,6 +14,7 @@ from ropeaudit.records import record
 from ropeaudit.schedule.fit.cells import UNIT, Cells
 from ropeaudit.schedule.fit.decimals import decimals, digits
 from ropeaudit.schedule.fit.guess import AXES, Guess, Match, exponents, match
+from ropeaudit.schedule.float32 import f32
 
 ENGINES = 2.0
 """Float32 steps between two correct engines: their ``pow`` differs."""
@@ -97,7 +98,7 @@ def _at_level(
 ) -> Match | None:
     exps = exponents(dims, len(found.values))
     for factor in factors:
-        interval = base_interval(found, exps, stage.slack, math.log(factor))
+        interval = base_interval(found, exps, stage.slack, math.log(f32(factor)))
         for base in bases(interval) if interval else ():
             if digits(base) > most:
                 break
@@ -135,7 +136,8 @@ def divided(found: Cells, width: int, tolerance: float) -> Match | None:
     if not found.values[0]:
         return None
     for stage in levels(tolerance):
-        low, high = -found.high[0] - stage.slack, -found.low[0] + stage.slack
+        slack = stage.slack + UNIT  # the factor itself is rounded to float32
+        low, high = -found.high[0] - slack, -found.low[0] + slack
         if low <= 0 <= high or not -85 < low <= high < 85:
             return None
         factors = tuple(decimals(math.exp(low), math.exp(high), 4))
