@@ -1,10 +1,11 @@
-"""Writes what is made and not written: the rule pages, the list of rules, the samples in README.
+"""Writes what is made and not written: the rule pages, the list of rules, samples, closed forms.
 
     python docs/generate.py            write the files
     python docs/generate.py --check    exit 1 if one of them is out of date
 
 A rule page comes from the rule's entries in the packs and from its check's docstring. A sample is
-what the command in its marker prints, run in the repository's root.
+what the command in its marker prints, run in the repository's root. Closed forms are those that
+real configs state.
 """
 
 from __future__ import annotations
@@ -21,10 +22,28 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from ropeaudit.cli.app import run  # noqa: E402  (the checkout's own, not an installed one)
+from ropeaudit.exact import statement  # noqa: E402
 from ropeaudit.explain import Entry, catalogue, documentation  # noqa: E402
 from ropeaudit.packs import load_pack, shipped  # noqa: E402
+from ropeaudit.proofs.stated import exhibits  # noqa: E402
+from ropeaudit.resolve import resolve  # noqa: E402
 
 NOTICE = "<!-- Made by docs/generate.py from the check's docstring and the packs. -->"
+STATED = (
+    ("default", "Qwen__Qwen3-8B"),
+    ("linear", "google__gemma-3-27b-it"),
+    ("proportional", "google__gemma-4-26B-A4B"),
+    ("dynamic", "internlm__internlm2_5-7b-chat"),
+    ("ntk_alpha", "tencent__Tencent-Hunyuan-Large__A50B-Pretrain"),
+    ("ntk_fixed", "Alibaba-NLP__gte-large-en-v1.5"),
+    ("longrope", "microsoft__Phi-4-mini-reasoning"),
+    ("yarn", "deepseek-ai__DeepSeek-V3"),
+    ("yarn", "openai__gpt-oss-120b"),
+    ("llama3", "meta-llama__Meta-Llama-3.1-70B"),
+    ("axial", "Qwen__Qwen3-VL-4B-Instruct"),
+    ("axial_dealt", "mistralai__Pixtral-Large-Instruct-2411"),
+)
+"""Scaling laws, each with a model of fixtures/zoo that has it."""
 SAMPLE = re.compile(r"(<!-- sample: ropeaudit (.+?) -->\n```text\n).*?(```\n)", re.S)
 
 
@@ -34,8 +53,37 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "rules" / "README.md", index(entries)
     for entry in entries:
         yield ROOT / "docs" / "rules" / f"{entry.id}.md", page(entry)
+    yield ROOT / "docs" / "closed-forms.md", closed_forms()
     for path in (ROOT / "README.md", ROOT / "docs" / "quickstart.md"):
         yield path, SAMPLE.sub(_sampled, path.read_text(encoding="utf-8"))
+
+
+def closed_forms() -> str:
+    """What real models state, as formulas: plain as the console shows them, and typeset."""
+    lines = [
+        NOTICE.replace("the check's docstring and the packs", "the configs in fixtures/zoo"),
+        "",
+        "# Closed forms",
+        "",
+        "What the configs of real models state, as `ropeaudit prove` finds it in the exact terms",
+        "of each channel. theta_k is the frequency of channel k in radians per position; c_k stands",
+        "for coefficients that follow no rule. [Exactness](exactness.md) says what is proved of",
+        "them.",
+    ]
+    for law, model in STATED:
+        subject = resolve(str(ROOT / "fixtures" / "zoo" / model), offline=True)
+        found = [e for e in exhibits(subject) if e.form is not None and e.form.law == law][-1]
+        assert found.form is not None
+        name = model.replace("__", "/", 1)
+        lines += ["", f"## {law}: {name}, `{found.schedule.name}`", ""]
+        lines += [f"- `{p.formula}` for k = {_range(p)}" for p in statement.plain(found.form)]
+        lines += ["", f"$${statement.latex(found.form)}$$"]
+    return "\n".join(lines) + "\n"
+
+
+def _range(piece: statement.Piece) -> str:
+    first, last = piece.first, piece.last
+    return str(first) if first == last else f"{first} to {last}"
 
 
 def index(entries: tuple[Entry, ...]) -> str:
