@@ -66,9 +66,8 @@ def closed_forms() -> str:
         "# Closed forms",
         "",
         "What the configs of real models state, as `ropeaudit prove` finds it in the exact terms",
-        "of each channel. theta_k is the frequency of channel k in radians per position; c_k stands",
-        "for coefficients that follow no rule. [Exactness](exactness.md) says what is proved of",
-        "them.",
+        "of each channel. theta_k is the frequency of channel k in radians per position; c_k is a",
+        "coefficient that follows no rule. [Exactness](exactness.md) says what is proved of them.",
     ]
     for law, model in STATED:
         subject = resolve(str(ROOT / "fixtures" / "zoo" / model), offline=True)
