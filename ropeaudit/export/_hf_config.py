@@ -22,6 +22,15 @@ from ropeaudit.readers.transformers._walk import walk
 from ropeaudit.records import field, record
 from ropeaudit.schedule.keys import BASES
 
+_ASKS_HEAD_DIM = frozenset(
+    {"hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "minimax", "ministral", "mixtral"}
+)
+"""Classes whose head_dim is None unless stated: transformers 5.24 multiplies it for longrope."""
+_ONE_HEAD_DIM = frozenset({"dots3_note_text"})
+"""Classes whose layers differ in shape, like those with a head width for each label."""
+_ONLY_PLAIN = frozenset({"cosmos3_edge_text"})
+"""Classes that check for the plain type and stop at any other."""
+
 
 @record(kw_only=True)
 class Change:
@@ -75,6 +84,13 @@ def _check(node: Node, ropes: Ropes, mine: Mapping[str | None, Target]) -> None:
         why = f"the code of {name} builds one kind of table, whatever the config says"
     elif "types" in rule and "longrope" not in rule["types"]:
         why = f"the code of {name} knows only {' and '.join(rule['types'])}"
+    elif node.model_type in _ONLY_PLAIN:
+        why = f"{name} accepts the plain type alone"
+    elif "label_head_dim" in node.spec or node.model_type in _ONE_HEAD_DIM:
+        why = (
+            f"the layers of {name} differ in shape, and transformers 5.24 checks longrope against "
+            "one head width and stops"
+        )
     elif not rule.get("nested") and any(label is not None for label in mine):
         why = f"the code of {name} tells its layers apart by rules that no rope dict can change"
     if why is not None:
@@ -98,10 +114,12 @@ def _node(out: Rewritten, node: Node, ropes: Ropes, mine: Mapping[str | None, Ta
                     "whole table"
                 )
     place = _at(out.data, node.pointer)
+    if place.get("head_dim", 0) is None or node.model_type in _ASKS_HEAD_DIM:
+        place["head_dim"] = next(iter(mine.values())).short.head_dim
     if node.rope.get("nested"):
         _nested(out, node, ropes, made, place)
     else:
-        _flat(place, made[None])
+        _flat(place, made[None], node.rope.get("theta_by_layer"))
 
 
 def _entry(node: Node, rope: Rope, target: Target) -> Entry:
@@ -111,7 +129,7 @@ def _entry(node: Node, rope: Rope, target: Target) -> Entry:
     )
 
 
-def _flat(place: dict[str, Any], made: Entry) -> None:
+def _flat(place: dict[str, Any], made: Entry, by_layer: str | None) -> None:
     new = place.get("rope_parameters") is not None
     if "rope_scaling" in place or not new:
         place["rope_scaling"] = dict(made.values)
@@ -119,6 +137,9 @@ def _flat(place: dict[str, Any], made: Entry) -> None:
         place["rope_parameters"] = dict(made.values)
     if made.lone:
         _lone_on_top(place, BASES)
+        if by_layer is not None and isinstance(place.get(by_layer), list):
+            # The same base for every layer, else there would be a table for each.
+            place[by_layer] = [theta and LONE_BASE for theta in place[by_layer]]
 
 
 def _lone_on_top(place: dict[str, Any], keys: Iterable[str]) -> None:
@@ -136,10 +157,12 @@ def _nested(
     place: dict[str, Any],
 ) -> None:
     """One dict per layer type; the old schema only where it can say all that changes."""
-    merged = set(node.rope.get("merge", ()))
+    merged = node.rope.get("merge", ())
     old = not isinstance(place.get("rope_parameters"), dict)
-    if old and merged and set(made) <= merged:
-        values = next(iter(made.values()))
+    if (
+        old and len(merged) == 1 and list(made) == list(merged)
+    ):  # one label: more would all get the same dict
+        (values,) = made.values()
         place["rope_scaling"] = dict(values.values)
         if values.lone:
             _lone_on_top(place, _base_keys(ropes, set(made), node))
