@@ -23,6 +23,9 @@ from ropeaudit.proofs._shapes import (
 from ropeaudit.proofs.interface import Claim, Exhibit, Status
 
 CLAIM = "aliasing"
+MAX_PAIRS = 1 << 20
+"""Ordered pairs of equal channels that a certificate lists at most; a sane table has none."""
+_TOO_MANY = "More than half a million pairs of channels are equal, too many to list."
 _BY_PI = (
     "A sum or difference of channels is no multiple of 2 pi but 0, because pi is transcendental "
     "(Lindemann 1882); then it is a question of equal channels."
@@ -42,6 +45,8 @@ def prove(exhibit: Exhibit) -> Claim:
     if found is None:
         return without_form(exhibit, CLAIM)
     method = _METHODS[found.kind]
+    if sum(len(members) ** 2 for members in found.clusters()) > MAX_PAIRS:
+        return decided(exhibit, CLAIM, Status.UNDECIDED, _TOO_MANY, {"reason": _TOO_MANY})
     pairs = sorted({pair for group in found.groups for pair in _pairs(found, group)})
     if pairs:
         if found.kind is Kind.LOGARITHMS:

@@ -103,6 +103,38 @@ def test_pi(wanted: int) -> None:
     assert (hi - lo) * 2**wanted <= lo
 
 
+@given(st.integers(4, 90), st.sampled_from([2, 5, 239]))
+def test_arctangents_are_inside_their_bounds(shift: int, inverse: int) -> None:
+    low, high = intervals._arctan(inverse, shift)
+    assert low < OWN.atan(OWN.mpf(1) / inverse) * 2**shift < high
+
+
+@given(rationals, st.integers(1, 300), st.integers(4, 120))
+def test_roots_are_inside_their_bounds(radicand: F, degree: int, prec: int) -> None:
+    low, high = intervals.ends(intervals.root(radicand, degree, prec))
+    assert low**degree <= radicand <= high**degree
+    assert low <= high <= low * (1 + F(1, 2**prec))
+    assert (low == high) == (low**degree == radicand)
+
+
+@given(rationals, rationals, st.integers(-40, 40), st.integers(4, 80))
+def test_operations_round_outward(a: F, b: F, exponent: int, prec: int) -> None:
+    x, y = intervals.rational(a, prec), intervals.negative(intervals.rational(b, prec))
+    results = [
+        (x, a),
+        (intervals.add(x, y), a - b),
+        (intervals.multiply(x, y, prec), -a * b),
+        (intervals.multiply(y, y, prec), b * b),
+        (intervals.reciprocal(y, prec), -1 / b),
+        (intervals.power(x, exponent, prec), a**exponent),
+    ]
+    for found, exact in results:
+        low, high = intervals.ends(found)
+        assert low <= exact <= high
+    low, high = intervals.ends(intervals.power(x, exponent, prec))
+    assert (high - low) * 2**prec <= 4 * (abs(exponent) + 1) * high
+
+
 @given(st.integers(1, 10**12), st.integers(1, 10**12), st.sampled_from([10, 53, 300]))
 def test_logarithms(num: int, den: int, prec: int) -> None:
     low, high = intervals.ends(intervals.log(intervals.rational(F(num, den), prec), prec))

@@ -126,3 +126,9 @@ def yarn(
         else:
             terms.append(Ramp(theta, k, low, high, F(factor)))
     return terms
+
+
+def disguised(theta: Power) -> Ramp:
+    """7/4 theta, spelled with logarithms: with high = 2 low the ramp is -1 at channel 0."""
+    low, high = (Cutoff(dim, F(50), F(10)) for dim in (64, 128))
+    return Ramp(theta, 0, low, high, F(4))

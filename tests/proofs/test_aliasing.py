@@ -116,6 +116,12 @@ def test_a_ramp_without_value_is_never_proved() -> None:
     assert prove([power(), Ramp(power(), 1, F(0), end, F(4))]).status is Status.UNDECIDED
 
 
+def test_too_many_pairs_to_list() -> None:
+    claim = prove(forms.default(1, 2 * 1025))
+    assert (claim.status, claim.evidence) == (Status.UNDECIDED, {"reason": claim.method})
+    assert "too many to list" in claim.method
+
+
 def test_edges() -> None:
     assert prove([power()]).evidence == {"channels": 1}
     assert prove([ZERO], static=[0]).evidence == {"channels": 0}

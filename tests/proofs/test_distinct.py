@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from ropeaudit.exact.enclosure import enclose
 from ropeaudit.exact.terms import ZERO, Cutoff, Power, Ramp, Term
-from ropeaudit.proofs import distinct
+from ropeaudit.proofs import _separation, distinct
+from ropeaudit.proofs._shapes import shapes
 from ropeaudit.proofs.interface import Exhibit, Status
 from ropeaudit.schedule.core import Axis
 from tests.proofs import forms
@@ -155,6 +156,28 @@ def test_equal_ramps_that_look_different_stay_undecided() -> None:
     a = Ramp(theta, 3, F(0), Cutoff(64, F(500), F(10)), F(4))
     b = Ramp(theta, 3, F(0), Cutoff(128, F(500), F(100)), F(4))
     assert distinct.prove(exhibit([a, b], bits=512)).evidence["bits"] == 512
+
+
+def test_what_equals_a_ramp_behind_its_logarithms_stays_undecided() -> None:
+    terms: list[Term] = [forms.disguised(power()), power(scale="7/4")]
+    assert distinct.prove(exhibit(terms, bits=128)).status is Status.UNDECIDED
+    assert distinct.prove(exhibit([terms[0], power(scale="7/5")])).status is Status.PROVED
+
+
+def test_a_chain_of_overlaps_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What overlaps only the second of two overlapping enclosures is looked at again with them."""
+    wide = {0: (0, 2), 1: (1, 4), 2: (3, 5)}
+    narrow = {0: (0, 1), 1: (2, 4), 2: (3, 5)}
+    found = shapes(exhibit([forms.disguised(power(scale=s)) for s in (1, 2, 3)]))
+    assert found is not None
+    channel = {id(term): k for k, term in found.terms.items()}
+
+    def enclose_as_told(term: Term, bits: int) -> tuple[F, F]:
+        lo, hi = (wide if bits == 64 else narrow)[channel[id(term)]]
+        return F(lo), F(hi)
+
+    monkeypatch.setattr(_separation, "enclose", enclose_as_told)
+    assert not _separation.separated(found, (0, 1, 2), 128)
 
 
 def test_ramps_that_are_rational_after_all() -> None:

@@ -101,6 +101,13 @@ def test_enclosures_never_prove() -> None:
     assert [0, 2] not in partly.evidence["equal_runs"]
 
 
+def test_a_ratio_that_is_equal_behind_logarithms_is_not_refuted() -> None:
+    claim = prove([power(), forms.disguised(power()), power(scale="49/16")], bits=128)
+    assert (claim.status, claim.evidence["bits"]) == (Status.UNDECIDED, 128)
+    other = prove([power(), forms.disguised(power()), power(scale="50/16")], bits=128)
+    assert other.evidence == {"ratio": None, "equal_runs": [], "first": 1}
+
+
 def test_each_axis_has_its_own_ratio() -> None:
     axes = [Axis("h", (0, 3)), Axis("w", (4, 6)), Axis("t", (7, 7))]
     terms = [*forms.default(100, 8), *forms.default(7, 6), power()]
