@@ -279,6 +279,14 @@ def test_the_known_reordering_of_weights_is_no_change() -> None:
         assert compare(*sides(a, b)).verdict is Likeness.SAME
 
 
+def test_a_layout_that_the_architecture_fixes_is_no_change() -> None:
+    config = subject(plain(), model_type="own_model_text")
+    made = subject(plain(pairing="interleaved"), model_type="own-model", format="gguf")
+    other = subject(plain(pairing="interleaved"), model_type="command-r", format="gguf")
+    assert compare(config, made).verdict is Likeness.SAME
+    assert names(compare(config, other)) == {"pairing layout changed"}
+
+
 def test_a_bare_table_does_not_tell_what_it_cannot() -> None:
     """Neither layout nor scalings of the logits stand in a tensor."""
     law = yarn(pairing="interleaved", softmax_scale=1.8)

@@ -16,7 +16,7 @@ def detail(case: Case) -> str | None:
     if is_bare(case.a) or is_bare(case.b) or guessed(case.subject_a) or guessed(case.subject_b):
         return None
     a, b = layouts(case.a, case.subject_a), layouts(case.b, case.subject_b)
-    if a & b:
+    if a & b or _one_model_in_two_formats(case.subject_a, case.subject_b):
         return None
     return (
         f"{case.a.pairing} pairs in A, {case.b.pairing} in B; right only if the rows of query and "
@@ -36,6 +36,21 @@ def layouts(schedule: Schedule, subject: Subject) -> frozenset[str]:
     if schedule.pairing == "interleaved" and _is_params(subject):
         found.add("half")
     return frozenset(found)
+
+
+def _one_model_in_two_formats(a: Subject, b: Subject) -> bool:
+    """Whether a GGUF file has the architecture that is made for the other side's model type.
+
+    Its layout then is what llama.cpp's code for that type expects, and the converter's business.
+    """
+    if (a.format == "gguf") == (b.format == "gguf"):
+        return False
+    return _bare(a.model_type) == _bare(b.model_type)
+
+
+def _bare(model_type: str | None) -> str:
+    letters = (model_type or "").removesuffix("_text")
+    return "".join(c for c in letters if c.isalnum())
 
 
 def _is_params(subject: Subject) -> bool:
