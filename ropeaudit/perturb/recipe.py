@@ -122,7 +122,7 @@ def _step(text: str) -> Step:
         module.check(params)
     except ValueError as error:
         raise UsageError(f"recipe {quoted(text)}: {error}; write {head.usage}") from None
-    return Step(head=_canonical_head(module, params, head), params=params, scope=scope)
+    return Step(head=_canonical_head(module, params), params=params, scope=scope)
 
 
 def _scoped(rest: str, text: str) -> tuple[str, Scope]:
@@ -206,12 +206,13 @@ def _params(module: Perturbation, head: Head, values: Mapping[str, str]) -> Any:
     return module.Params(**read)
 
 
-def _canonical_head(module: Perturbation, params: Any, given: Head) -> str:
+def _canonical_head(module: Perturbation, params: Any) -> str:
     """The first head of the module whose fixed parameters are these: int:bits=8 is int8."""
-    for head in module.HEADS:
-        if all(getattr(params, name) == value for name, value in head.fixed.items()):
-            return head.name
-    return given.name
+    return next(
+        head.name
+        for head in module.HEADS
+        if all(getattr(params, name) == value for name, value in head.fixed.items())
+    )
 
 
 def _said(head: Head, params: Any) -> Iterator[tuple[str, str]]:

@@ -183,3 +183,11 @@ def test_tables_that_are_no_numbers_are_refused() -> None:
     for value in (math.nan, math.inf):
         with pytest.raises(UsageError, match="NaN or infinities"):
             make([raw([1.0, value, 0.5])], "int8:sym")
+
+
+def test_learned_vectors_are_no_list_of_channels() -> None:
+    learned = raw([1.0] * 12, rope_type="learned", parameters={"shape": [2, 3, 2]})
+    with pytest.raises(UsageError, match="no list of channels"):
+        make([learned], "int8:sym")
+    flat = raw([1.0, 0.3], rope_type="learned", parameters={"shape": [2]})
+    assert one(flat, "int4:sym").inv_freq != flat.inv_freq

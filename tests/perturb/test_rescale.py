@@ -244,6 +244,33 @@ def test_longrope_is_what_the_config_of_a_real_model_means(tmp_path: Path) -> No
         assert math.isclose(a.attention_scaling, b.attention_scaling, rel_tol=1e-9)
 
 
+def test_longrope_at_a_length(tmp_path: Path) -> None:
+    """A schedule of one length gets the list that serves it, and keeps its name."""
+    lists = {"short_factor": [1.0] * 32, "long_factor": [4.0] * 32}
+    for variant, factor in (("@4096", 1), ("@4097", 4), ("long", 4), ("short", 1)):
+        base = plain(1e4, 64, trained=4096, variant=variant)
+        (made,) = make([base], factors(tmp_path, lists)).schedules
+        assert made.name == f"text/{variant}"
+        assert near(made.inv_freq, [v / factor for v in plain(1e4, 64).inv_freq], 1)
+
+
+def test_longrope_needs_a_length_or_a_fitting_list(tmp_path: Path) -> None:
+    bare = raw([1.0, 0.5])
+    for base, data, said in (
+        (plain(1e4, 64), [1.0] * 32, "give original_max_position_embeddings in the file"),
+        (bare, [1.0] * 3, "3 factors and the table 2 channels"),
+        (bare, [1.0, -1.0], "not above 0"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            make([base], factors(tmp_path, data))
+    (tmp_path / "factors.json").write_bytes(b"[1, \xff]")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        make([bare], f"longrope:{tmp_path / 'factors.json'}")
+    (tmp_path / "factors.json").write_bytes(b" " * ((1 << 24) + 1))
+    with pytest.raises(UsageError, match="larger than any list"):
+        make([bare], f"longrope:{tmp_path / 'factors.json'}")
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
