@@ -125,7 +125,7 @@ def geometric(schedule: Schedule) -> Outcome:
     if first is not None:
         return "refuted", {"ratio": None, "equal_runs": runs, "first": first}
     ratios = [_quotient(schedule.terms, group) for group in schedule.turning]
-    return "proved", {"ratio": ratios[0] if len(ratios) == 1 else ratios}
+    return "proved", {"ratio": ratios[0] if len(ratios) == 1 else ratios or None}
 
 
 def _runs(group: Sequence[int], same: Sequence[bool]) -> list[list[int]]:
