@@ -17,7 +17,8 @@ from ropeaudit.records import replace
 from ropeaudit.resolve import resolve
 from ropeaudit.schedule.float32 import ulp_distance
 from tests import gguf_files
-from tests.export.variants import LLAMA, folder, variant
+from tests.export.configs import LLAMA
+from tests.export.variants import folder, variant
 
 gguf = pytest.importorskip("gguf")
 

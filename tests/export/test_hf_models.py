@@ -14,7 +14,8 @@ from ropeaudit.perturb.variant import Variant
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import f32
-from tests.export.variants import LLAMA3, YARN, same_shape, variant
+from tests.export.configs import LLAMA3, YARN
+from tests.export.variants import same_shape, variant
 from tests.live_models import SIZES, gemma3, llama, phi3
 
 torch = pytest.importorskip("torch")

@@ -13,7 +13,8 @@ from ropeaudit.errors import UsageError
 from ropeaudit.export.interface import kinds, write
 from ropeaudit.perturb.variant import make
 from ropeaudit.resolve import resolve
-from tests.export.variants import GEMMA3, LLAMA, PHI3, folder, variant
+from tests.export.configs import GEMMA3, LLAMA, PHI3
+from tests.export.variants import folder, variant
 
 
 @pytest.mark.parametrize("suffix", ["json", "npy", "safetensors"])

@@ -14,7 +14,8 @@ import pytest
 from ropeaudit.errors import UsageError
 from ropeaudit.export import _target
 from ropeaudit.export.interface import write
-from tests.export.variants import LLAMA, folder, variant
+from tests.export.configs import LLAMA
+from tests.export.variants import folder, variant
 
 
 def names(path: Path) -> list[str]:
