@@ -53,7 +53,9 @@ def compare_targets(a: str | Any, b: str | Any, options: Options | None = None) 
         attempt(target, contexts=options.contexts, overrides=texts, offline=options.offline)
         for target, texts in ((a, for_a), (b, for_b))
     )
-    return compare(*_at_common_lengths(left, right, options.contexts), options)
+    # Lengths that came as an override (max_model_len) are asked for as well.
+    asked = tuple(sorted({*options.contexts, *left.lengths, *right.lengths}))
+    return compare(*_at_common_lengths(left, right, asked), replace(options, contexts=asked))
 
 
 def compare(a: Subject, b: Subject, options: Options | None = None) -> Comparison:

@@ -239,6 +239,13 @@ def test_an_override_for_no_side(tmp_path: Path) -> None:
     assert healed.verdict is Likeness.SAME
 
 
+def test_a_length_limit_is_a_length_to_judge_at(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(LLAMA))
+    found = ropeaudit.diff(config, config, overrides="b:max_model_len=2048", contexts=100)
+    assert [p.context for p in found.pairs] == [100, 2048]
+
+
 @pytest.mark.parametrize("ulp", [-1, True, 1.5, "4"])
 def test_wrong_arguments(ulp: Any) -> None:
     with pytest.raises(ropeaudit.UsageError, match="whole number of steps"):
