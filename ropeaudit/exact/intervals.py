@@ -8,6 +8,7 @@ it does not bound (mpmath 1.3.0 at 30 bits puts ln 425210 outside its interval).
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 
@@ -94,8 +95,19 @@ def power(x: Interval, exponent: int, prec: int) -> Interval:
 def root(radicand: Fraction, degree: int, prec: int) -> Interval:
     """``radicand ** (1/degree)`` for radicand > 0, to ``prec`` bits; exact where it can be.
 
-    x = floor of the root is found and x**degree <= value < (x + 1)**degree holds in integers.
+    The odd part of the degree first, then square roots: their radicands stay short.
     """
+    odd = degree
+    while odd % 2 == 0:
+        odd //= 2
+    x = _root(radicand, odd, prec + 2)
+    while odd < degree:
+        x, odd = _square_root(x, prec + 2), 2 * odd
+    return x
+
+
+def _root(radicand: Fraction, degree: int, prec: int) -> Interval:
+    """x**degree <= value < (x + 1)**degree, which integers decide."""
     num, den = radicand.numerator, radicand.denominator
     size = num.bit_length() - den.bit_length()
     shift = prec - (size - 1) // degree
@@ -103,6 +115,15 @@ def root(radicand: Fraction, degree: int, prec: int) -> Interval:
     num, den = num << up, den << down
     x = iroot(num // den, degree)
     return x, x if x**degree * den == num else x + 1, -shift
+
+
+def _square_root(x: Interval, prec: int) -> Interval:
+    lo, hi, exponent = x
+    shift = max(2 * prec + 2 - lo.bit_length(), 0)
+    shift += (exponent - shift) % 2
+    low, high = math.isqrt(lo << shift), math.isqrt(hi << shift)
+    high += high * high != hi << shift
+    return low, high, (exponent - shift) // 2
 
 
 @lru_cache(maxsize=64)
