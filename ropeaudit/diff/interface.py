@@ -49,8 +49,8 @@ class Channel:
 
 @record()
 class Lost:
-    """``text`` begins with the kind's ``name``; ``grave``: a base, a scaling or the order of
-    channels is gone, which is an error at any phase drift."""
+    """``text`` begins with the kind's ``name``; ``grave``: a base or a scaling is gone, or
+    other dimensions or layers rotate, which is an error at any phase drift."""
 
     name: str
     text: str

@@ -131,13 +131,13 @@ CASES: list[Case] = [
     ("factor changed", llama3(factor=32.0), stored(llama3(factor=8.0)), set()),
     ("wrong original length", yarn(), yarn(original=131072), set()),
     (
-        "wrong original length",
+        "switch between lists moved",
         SHORT_LONG,
         longrope(0.001, 0.5, 8192),
-        {"factor changed", "attention factor changed"},
+        {"factor changed", "attention factor changed", "wrong original length"},
     ),
     (
-        "wrong original length",
+        "switch between lists moved",
         longrope(0.001, 0.5, attention_scaling=1.0),
         longrope(0.001, 0.5, 8192, attention_scaling=1.0),
         set(),

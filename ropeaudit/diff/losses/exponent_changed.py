@@ -9,7 +9,7 @@ from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.families.interface import powers, reciprocal
 
 NAME = "exponent over another width"
-GRAVE = True
+GRAVE = False
 
 
 def detail(case: Case) -> str | None:

@@ -8,7 +8,7 @@ from ropeaudit.diff.interface import Case
 from ropeaudit.diff.losses._words import near
 
 NAME = "factor inverted"
-GRAVE = True
+GRAVE = False
 
 
 def detail(case: Case) -> str | None:

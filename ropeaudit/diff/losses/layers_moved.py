@@ -7,7 +7,7 @@ from ropeaudit.diff.law import is_bare
 from ropeaudit.diff.losses._words import some
 
 NAME = "layers moved"
-GRAVE = True
+GRAVE = False
 
 
 def detail(case: Case) -> str | None:

@@ -7,7 +7,7 @@ from ropeaudit.diff.losses._words import near
 from ropeaudit.schedule.core import Schedule
 
 NAME = "short and long swapped"
-GRAVE = True
+GRAVE = False
 
 
 def detail(case: Case) -> str | None:

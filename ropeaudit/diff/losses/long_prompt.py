@@ -6,7 +6,7 @@ from ropeaudit.diff.interface import Case
 from ropeaudit.diff.losses._words import about
 
 NAME = "state of a long prompt"
-GRAVE = True
+GRAVE = False
 
 
 def detail(case: Case) -> str | None:

@@ -6,7 +6,7 @@ from ropeaudit.diff.interface import Case
 from ropeaudit.diff.losses._words import share, some
 
 NAME = "no frequencies"
-GRAVE = True
+GRAVE = False
 LARGEST = 1e4
 """Radians per position; no table in use comes near."""
 

@@ -7,7 +7,7 @@ from ropeaudit.diff.losses._words import near
 from ropeaudit.diff.losses.lists_swapped import other_list
 
 NAME = "one factor list for all lengths"
-GRAVE = True
+GRAVE = False
 
 
 def detail(case: Case) -> str | None:

@@ -8,26 +8,25 @@ from ropeaudit.diff.losses._words import about, same_number
 from ropeaudit.schedule.core import Schedule
 
 NAME = "wrong original length"
-GRAVE = True
+GRAVE = False
 KEY = "original_max_position_embeddings"
 
 
 def detail(case: Case) -> str | None:
-    a, b = _original(case.a, case.law_a), _original(case.b, case.law_b)
+    a, b = original(case.a, case.law_a), original(case.b, case.law_b)
     if a is None or b is None or same_number(a, b, 1e-3):
         return None
     if not (case.law_a.scaled and case.law_b.scaled):
         return None
-    # Of a longrope model the length also decides which list is used, whatever the tables are.
-    switches = case.a.variant == case.b.variant and case.a.variant in ("short", "long")
-    if not (case.tables_differ or case.scalings_differ or switches):
+    if not (case.tables_differ or case.scalings_differ):
         return None
     declared = case.b.context.declared
     its_own = ", its declared length" if declared and same_number(b, declared) else ""
     return f"{about(a)} positions in A, {about(b)} in B{its_own}"
 
 
-def _original(schedule: Schedule, law: Law) -> float | None:
+def original(schedule: Schedule, law: Law) -> float | None:
+    """The length in positions; None where the law has none."""
     if schedule.rope_type == "dynamic":
         return schedule.context.declared  # the law counts from the declared length
     return law.number(KEY)
