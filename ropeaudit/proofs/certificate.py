@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from hashlib import sha256
 from math import isfinite
 from typing import Any
@@ -157,10 +158,20 @@ def _form(subject: Subject, exhibit: Exhibit) -> dict[str, Any] | None:
         "law": form.law,
         "parameters": encoding.parameters(form),
         "sources": {
-            name: _source(subject.target, place) for name, place in stated.sources(exhibit).items()
+            name: _source(subject.target, place)
+            for name, place in stated.sources(exhibit).items()
+            if _spells(place["text"], form.parameters[name])
         },
         "terms": [encoding.term(t) for t in form.terms],
     }
+
+
+def _spells(text: str, parameter: Any) -> bool:
+    """Whether a law takes the value as it stands: yarn reads a beta of 0 as none given."""
+    found = json.loads(text, parse_int=Fraction, parse_float=Fraction)
+    if isinstance(found, bool) or isinstance(parameter, bool):
+        return found is parameter
+    return bool((tuple(found) if isinstance(found, list) else found) == parameter)
 
 
 def _source(target: str, place: Mapping[str, Any]) -> dict[str, Any]:

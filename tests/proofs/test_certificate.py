@@ -96,6 +96,20 @@ def test_numbers_are_those_that_the_file_spells(tmp_path: Path) -> None:
     assert [Fraction(v) for v in schedule["table"]] == [Fraction(v) for v in held]
 
 
+@pytest.mark.parametrize(("beta", "spelled"), [("0", False), ("-0.0", False), ("32", True)])
+def test_a_value_that_the_law_ignores_is_no_source(
+    tmp_path: Path, beta: str, spelled: bool
+) -> None:
+    """The engine takes ``beta_fast`` 0 for absent, so the parameter is the default 32."""
+    scaling = '{"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 1024'
+    text = f'{json.dumps(CONFIG)[:-1]}, "rope_scaling": {scaling}, "beta_fast": {beta}}}}}'
+    found = certify([written(tmp_path, text)])
+    form = rows(found, "schedules")[0]["form"]
+    assert form["parameters"]["beta_fast"] == "32"
+    assert ("beta_fast" in form["sources"]) is spelled
+    assert verify(found.to_json()).kind == "verified"
+
+
 def test_inputs_are_pinned_by_what_was_read(tmp_path: Path) -> None:
     folder = ROOT / "fixtures" / "rules" / "RA601" / "pass" / "stored"
     config, weights = rows(certify([str(folder)]), "inputs")
