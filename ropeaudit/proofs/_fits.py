@@ -8,7 +8,7 @@ from typing import Any
 
 from ropeaudit.errors import InvalidValue
 from ropeaudit.records import record, replace
-from ropeaudit.schedule.families.interface import powers, reciprocal
+from ropeaudit.schedule.families.interface import MAX_CHANNELS, powers, reciprocal
 from ropeaudit.schedule.families.yarn import ramp_ends
 from ropeaudit.schedule.fit.cells import UNIT, Cells, edges, shown, steps
 from ropeaudit.schedule.fit.decimals import digits, neighbours, simplest, spelled
@@ -92,8 +92,9 @@ def others(best: Fit, alike: Sequence[Fit], cells: Cells) -> list[Fit]:
     """
     found: list[Fit] = []
     seen = [best.guess]
+    most = max(1, MAX_CHANNELS // len(cells.values))  # each is computed again by a verifier
     for guess in (*(f.guess for f in alike), *_ends(best, cells), *_scaled(best.guess)):
-        if guess not in seen and len(seen) < 32:
+        if guess not in seen and len(found) < most:
             seen.append(guess)
             fit = as_fit(guess, cells.values)
             if fit is not None and fit.max_ulp == best.max_ulp:

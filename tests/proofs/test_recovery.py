@@ -147,5 +147,5 @@ def test_every_rotary_module_of_transformers_gives_back_its_base() -> None:
 def _bases(config: Any) -> list[float]:
     if not isinstance(config, dict):
         return []
-    own = [v for k, v in config.items() if "theta" in k and isinstance(v, int | float)]
+    own = [v for k, v in config.items() if "theta" in str(k) and isinstance(v, int | float)]
     return own + [b for v in config.values() for b in _bases(v)]
