@@ -8,61 +8,100 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ropeaudit._version import __version__
 from ropeaudit.errors import quoted
+from ropeaudit.export.interface import Request, Written
+from ropeaudit.facts import Fact
+from ropeaudit.perturb.measure import Measure, measures
+from ropeaudit.perturb.variant import Variant
+from ropeaudit.records import record_fields, replace
 from ropeaudit.schedule.core import Schedule
-from ropeaudit.schedule.geometry import max_cluster
 
 SCHEMA = "ropeaudit/variant/1"
 
 
-def record_of(
-    recipe: Any, schedules: Sequence[Schedule], written: Iterable[Mapping[str, Any]] = ()
-) -> str:
-    """The document as JSON text, one schedule a line; ``schedules`` with the tables to record."""
-    clusters = [max_cluster(s, ignore=s.static_channels) for s in schedules]
-    head: dict[str, Any] = {
+def recorded(request: Request, written: Written) -> Written:
+    """``written`` with its schedules in the variant's order, unwritten ones too, and a document.
+
+    The path in the document is a name, so that the same variant in another folder is the same text.
+    """
+    by_name = {s.name: s for s in written.schedules}
+    schedules = tuple(by_name.get(s.name, s) for s in request.variant.schedules)
+    made = replace(request.variant, schedules=schedules)
+    return replace(written, schedules=schedules, document=_text(request, made, written))
+
+
+def _text(request: Request, made: Variant, written: Written) -> str:
+    said = made.found or ((),) * len(made.recipe.steps)
+    found = measures(made)
+    steps = [_step(s, f) for s, f in zip(made.recipe.steps, said, strict=True)]
+    keys: dict[str, Any] = {
         "schema": SCHEMA,
         "tool": {"name": "ropeaudit", "version": __version__},
-        "recipe": {"text": recipe.text, "steps": [_step(s) for s in recipe.steps]},
+        "target": request.source.target,
+        "recipe": {"text": made.recipe.text, "steps": steps},
+        "max_cluster": max((m.max_cluster for m in found), default=1),
+        "measures": [_measure(m) for m in found],
+        "schedules": [_schedule(s) for s in made.schedules],
+        "written": [
+            {
+                "kind": written.kind,
+                "path": "." if written.kind == "hf" else request.path.name,
+                "max_ulp": written.max_ulp,
+                "notes": written.notes,
+            }
+        ],
     }
-    lines = [f'  "{key}": {json.dumps(_plain(value))}' for key, value in head.items()]
-    rows = ",\n    ".join(json.dumps(_plain(schedule(s)), allow_nan=False) for s in schedules)
-    lines.append(f'  "schedules": [\n    {rows}\n  ]' if rows else '  "schedules": []')
-    lines.append(f'  "max_cluster": {max(clusters, default=1)}')
-    lines.append(f'  "written": {json.dumps(_plain(list(written)))}')
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    return "{\n" + ",\n".join(f'  "{k}": {_value(k, v)}' for k, v in keys.items()) + "\n}\n"
 
 
-def _step(step: Any) -> dict[str, Any]:
-    return {"text": step.text, "head": step.head, "parameters": step.parameters()}
+def _value(key: str, value: Any) -> str:
+    """As JSON; a schedule a line, which keeps comparisons by line readable."""
+    if key != "schedules":
+        return json.dumps(_plain(value), allow_nan=False)
+    rows = ",\n    ".join(json.dumps(_plain(row), allow_nan=False) for row in value)
+    return f"[\n    {rows}\n  ]"
 
 
-def schedule(schedule: Schedule) -> dict[str, Any]:
-    """What decides the rotation of one schedule; keys as in ``ropeaudit/schedules/1``."""
-    context = schedule.context
+def _step(step: Any, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    scope = {name: getattr(step.scope, name) for name in ("layer_type", "layers", "head")}
     return {
-        "name": schedule.name,
-        "component": schedule.component,
-        "layer_type": schedule.layer_type,
-        "variant": schedule.variant,
-        "layers": schedule.layers,
-        "rope_type": schedule.rope_type,
-        "rope_theta": schedule.rope_theta,
-        "head_dim": schedule.head_dim,
-        "rotary_dim": schedule.rotary_dim,
-        "pairing": schedule.pairing,
-        "axes": schedule.axes
-        and [{"axis": a.axis, "channels": list(a.channels)} for a in schedule.axes],
-        "inv_freq": schedule.inv_freq,
-        "dtype": schedule.dtype,
-        "attention_scaling": schedule.attention_scaling,
-        "softmax_scale": schedule.softmax_scale,
-        "context": {"trained": context.trained, "declared": context.declared},
+        "text": step.text,
+        "head": step.head,
+        "parameters": step.parameters(),
+        "scope": scope if step.scope else None,
+        "found": found,
     }
+
+
+def _measure(m: Measure) -> dict[str, Any]:
+    return {name: getattr(m, name) for name in record_fields(Measure)} | {
+        "max_abs_dlog": m.max_abs_dlog
+    }
+
+
+def _schedule(schedule: Schedule) -> dict[str, Any]:
+    """What decides the rotation of one schedule; keys as in ``ropeaudit/schedules/1``."""
+    names = (
+        "name", "component", "layer_type", "variant", "layers", "rope_type", "rope_theta",
+        "head_dim", "rotary_dim", "pairing", "axes", "inv_freq", "dtype", "attention_scaling",
+        "softmax_scale", "context", "provenance", "reader",
+    )  # fmt: skip
+    found = {name: getattr(schedule, name) for name in names}
+    if schedule.axes is not None:
+        found["axes"] = [{"axis": a.axis, "channels": a.channels} for a in schedule.axes]
+    context = schedule.context
+    found["context"] = {n: getattr(context, n) for n in record_fields(type(context))}
+    found["provenance"] = [_fact(f) for f in schedule.provenance]
+    return found
+
+
+def _fact(fact: Fact) -> dict[str, Any]:
+    place = {"file": fact.location.file} if fact.location is not None else {}
+    return {"field": fact.field, "value": fact.value, **place, "provenance": fact.origin.value}
 
 
 def _plain(value: Any) -> Any:

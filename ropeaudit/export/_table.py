@@ -15,7 +15,10 @@ PATCH = "a file of tables (--to FILE.safetensors) can hold it"
 
 
 def write(
-    request: Request, kind: str, save: Callable[[Path, str, list[Schedule]], None]
+    request: Request,
+    kind: str,
+    save: Callable[[Path, str, list[Schedule]], None],
+    notes: tuple[str, ...] = (),
 ) -> Written:
     """Write the tables through ``save(path, document, schedules)`` and compare what was written.
 
@@ -25,16 +28,12 @@ def write(
     if not schedules:
         raise UsageError("the variant holds no schedule, so there is no table to write")
     _target.check(target, source_path(request), force=request.force)
-    document = _document.record_of(request.variant.recipe, schedules, [{"kind": kind}])
+    plain = Written(kind=kind, path=str(target), schedules=tuple(schedules), notes=notes)
+    written = _document.recorded(request, plain)
     with _target.replacing(target) as work:
-        save(work, document, schedules)
+        save(work, written.document, schedules)
         _compare(work, schedules)
-    return Written(
-        kind=kind,
-        path=str(target),
-        schedules=tuple(schedules),
-        document=document,
-    )
+    return written
 
 
 def source_path(request: Request) -> Path | None:

@@ -43,15 +43,14 @@ def write(request: Request) -> Written:
     with _target.replacing(request.path) as work:
         _gguf_copy.copy(source, work, change)
         found, worst = _read_back(work, targets)
-    written = [{"kind": NAME, "path": request.path.name}]
-    return Written(
+    written = Written(
         kind=NAME,
         path=str(request.path),
         schedules=tuple(found),
         max_ulp=worst,
-        document=_document.record_of(request.variant.recipe, found, written),
         notes=tuple(notes),
     )
+    return _document.recorded(request, written)
 
 
 def _source(subject: Subject) -> Path:

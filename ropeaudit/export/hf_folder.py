@@ -40,17 +40,16 @@ def write(request: Request) -> Written:
         _write_config(work / "config.json", source / "config.json", document, new)
         found, worst = _read_back(work, targets, new)
         files = populate(work, source, copy=request.copy)
-        written = {"kind": NAME, "weights": "copied" if request.copy else "linked"}
-        record = _document.record_of(request.variant.recipe, found, [written])
-        (work / _target.RECORD).write_text(record, encoding="utf-8")
-    return Written(
-        kind=NAME,
-        path=str(request.path),
-        schedules=tuple(found),
-        max_ulp=worst,
-        document=record,
-        notes=tuple(dict.fromkeys(_notes(request.source, source, new, files))),
-    )
+        plain = Written(
+            kind=NAME,
+            path=str(request.path),
+            schedules=tuple(found),
+            max_ulp=worst,
+            notes=tuple(dict.fromkeys(_notes(request.source, source, new, files))),
+        )
+        written = _document.recorded(request, plain)
+        (work / _target.RECORD).write_text(written.document, encoding="utf-8")
+    return written
 
 
 def _source(subject: Subject) -> tuple[Path, Document]:

@@ -10,37 +10,15 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from ropeaudit.errors import UsageError, quoted
+from ropeaudit.perturb.variant import Variant
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
 
 EXPECTED = "hf=DIR, gguf=FILE.gguf, FILE.json, FILE.npy or FILE.safetensors"
-
-
-class Recipe(Protocol):
-    """What is read of a recipe: its canonical text and its steps as JSON values."""
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def steps(self) -> Any: ...
-
-
-class Variant(Protocol):
-    """A perturbed set of schedules: ``base`` as the source gave them, ``schedules`` as wanted."""
-
-    @property
-    def recipe(self) -> Recipe: ...
-
-    @property
-    def base(self) -> tuple[Schedule, ...]: ...
-
-    @property
-    def schedules(self) -> tuple[Schedule, ...]: ...
 
 
 @record(kw_only=True)
@@ -51,7 +29,7 @@ class Request:
     replaced.
     """
 
-    variant: Any
+    variant: Variant
     source: Subject
     path: Path
     copy: bool = False
@@ -62,7 +40,7 @@ class Request:
 class Written:
     """What was written and what an engine makes of it.
 
-    ``schedules``: the wanted ones with the tables that the engine rebuilds from the output, float32
+    ``schedules``: the variant's, with the tables that the engine rebuilds from the output, float32
     radians per position. Written again, they give the same output. ``max_ulp``: largest distance
     from the wanted tables in float32 steps. ``document``: the same tables and the recipe as JSON
     text, schema ``ropeaudit/variant/1``. ``notes``: sentences on what is inexact, which engines

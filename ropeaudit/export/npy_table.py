@@ -7,7 +7,6 @@ from pathlib import Path
 from ropeaudit.errors import UsageError, quoted, quoted_path
 from ropeaudit.export import _table
 from ropeaudit.export.interface import Request, Written, claim_suffix
-from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 
 NAME = "npy"
@@ -27,7 +26,7 @@ def write(request: Request) -> Written:
             ".safetensors or .json file instead"
         )
     note = "an .npy file holds numbers alone: the recipe and the attention scaling are not in it"
-    return replace(_table.write(request, NAME, _save), notes=(note,))
+    return _table.write(request, NAME, _save, (note,))
 
 
 def _save(path: Path, document: str, schedules: list[Schedule]) -> None:

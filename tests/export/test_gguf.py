@@ -130,6 +130,28 @@ def test_llama3_divisors_are_replaced_where_they_stand(tmp_path: Path) -> None:
     np.testing.assert_allclose(divisors.data[:30], LLAMA3[:30], rtol=1e-6)
 
 
+def test_a_scaling_recipe_brings_its_own_attention(tmp_path: Path) -> None:
+    made, _, reader = exported(model(tmp_path), "yarn:factor=4,original=1024")
+    (own,) = resolve(str(tmp_path / "out.gguf")).schedules
+    assert own.attention_scaling == pytest.approx(made.schedules[0].attention_scaling, rel=1e-6)
+    assert fields(reader)["llama.rope.scaling.attn_factor"][1] > 1.1
+
+
+def test_a_file_that_the_package_cannot_read(tmp_path: Path) -> None:
+    """A tensor of a type that was taken back: it is stepped over here, the other one stops."""
+    pairs = [gguf_files.pair("general.architecture", 8, "llama")]
+    pairs += [
+        gguf_files.pair(f"llama.{k}", 4, KEYS[k])
+        for k in ("context_length", "embedding_length", "block_count", "attention.head_count")
+    ]
+    odd = [gguf_files.tensor("a.weight", (32,), 36)]
+    (tmp_path / "model.gguf").write_bytes(gguf_files.raw(pairs, odd, b"\0" * 64))
+    subject, made = variant(tmp_path / "model.gguf", "int8:sym")
+    with pytest.raises(UsageError, match="the gguf package cannot read"):
+        write(made, f"gguf={tmp_path / 'out.gguf'}", source=subject)
+    assert [p.name for p in tmp_path.iterdir()] == ["model.gguf"]
+
+
 def test_identity_is_the_same_file(tmp_path: Path) -> None:
     source = model(tmp_path, keys=SCALING)
     _, written, _ = exported(source, "identity")

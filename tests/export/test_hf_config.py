@@ -7,7 +7,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from ropeaudit.api import audit
 from ropeaudit.export.interface import Written, write
@@ -54,8 +56,12 @@ def stable(tmp_path: Path, made: Any, written: Written, subject: Any) -> None:
     second = write(again, f"hf={tmp_path / 'again'}", source=subject)
     assert second.schedules == written.schedules
     assert second.max_ulp == 0
-    for file in ("config.json", "ropeaudit-variant.json"):
-        assert (tmp_path / "again" / file).read_bytes() == (tmp_path / "out" / file).read_bytes()
+    files = [tmp_path / n / "config.json" for n in ("out", "again")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    # The record says how far the tables are from what was asked for, which is 0 the second time.
+    old, new = json.loads(written.document), json.loads(second.document)
+    assert old["schedules"] == new["schedules"]
+    assert new["written"][0]["max_ulp"] == 0
     document = json.loads(written.document)
     assert [tuple(s["inv_freq"]) for s in document["schedules"]] == [
         s.inv_freq for s in written.schedules
@@ -246,3 +252,38 @@ def test_the_written_folder_can_be_audited(tmp_path: Path) -> None:
     (report,) = audit(tmp_path / "out", rules="strict").subjects
     assert report.subject.error is None
     assert {f.rule for f in report.findings} >= {"RA101"}
+
+
+def test_a_scaling_recipe_brings_its_own_attention(tmp_path: Path) -> None:
+    written, config = exported(tmp_path, LLAMA, "yarn:factor=4,original=1024")
+    (rope,) = rope_dicts(config)
+    wanted = 0.1 * math.log(4) + 1
+    assert rope["attention_factor"] == rope["short_mscale"] == pytest.approx(wanted)
+    (short, long) = resolve(str(tmp_path / "out")).built()
+    assert short.inv_freq == long.inv_freq == written.schedules[0].inv_freq
+
+
+def test_factors_from_a_file_make_two_tables_of_one(tmp_path: Path) -> None:
+    lists = {"short_factor": [1.0] * 64, "long_factor": [1.0 + k / 8 for k in range(64)]}
+    file = tmp_path / "factors.json"
+    file.write_text(json.dumps(lists | {"original_max_position_embeddings": 1024}))
+    written, config = exported(tmp_path, LLAMA, f"longrope:{file}")
+    (rope,) = rope_dicts(config)
+    assert rope["short_factor"] == lists["short_factor"]
+    assert rope["long_factor"] == pytest.approx(lists["long_factor"], rel=2e-7)
+    assert rope["original_max_position_embeddings"] == 1024
+    assert [s.variant for s in written.schedules] == ["short", "long"]
+    assert rope["attention_factor"] == pytest.approx(math.sqrt(1 + math.log(4) / math.log(1024)))
+
+
+def test_a_table_stored_among_the_weights_is_left_and_named(tmp_path: Path) -> None:
+    source = folder(tmp_path / "model", LLAMA)
+    subject, _ = variant(source, "int8:sym")
+    table = np.array(subject.schedules[0].inv_freq, dtype=np.float32)
+    save_file({"model.rotary_emb.inv_freq": table}, source / "model.safetensors")
+    subject, made = variant(source, "int8:sym")
+    assert [s.variant for s in made.schedules] == [None, "stored"]
+    written = write(made, f"hf={tmp_path / 'out'}", source=subject)
+    assert any("store a table of their own" in n for n in written.notes)
+    assert [s.name for s in written.schedules] == [s.name for s in made.schedules]
+    stable(tmp_path, made, written, subject)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from safetensors import safe_open
@@ -15,6 +16,8 @@ from ropeaudit.perturb.variant import make
 from ropeaudit.resolve import resolve
 from tests.export.configs import GEMMA3, LLAMA, PHI3
 from tests.export.variants import folder, variant
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "variant-1.json"
 
 
 @pytest.mark.parametrize("suffix", ["json", "npy", "safetensors"])
@@ -60,6 +63,7 @@ def test_the_document_says_what_was_done(tmp_path: Path) -> None:
     assert [s["head"] for s in document["recipe"]["steps"]] == ["int8", "zero"]
     assert document["recipe"]["steps"][0]["parameters"] == {"bits": 8, "mode": "sym"}
     assert document["max_cluster"] == 40, "26..63, and the two that were zeroed"
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     (one,) = document["schedules"]
     assert one["name"] == "text"
     assert one["inv_freq"][:2] == [0.0, 0.0]
