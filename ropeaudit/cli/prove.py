@@ -30,7 +30,7 @@ refuted (or the certificate refused), 2 usage or unreadable input, 3 one
 undecided, or nothing to prove."""
 
 MAX_CERTIFICATE = 64 * 1024 * 1024
-"""Bytes of a certificate; one of a hundred schedules has two million."""
+"""Bytes of a certificate; one of two hundred schedules has two million."""
 _CODES = {"verified": 0, "refused": 1}
 
 
@@ -120,6 +120,7 @@ def command(
     for name in (settings.format, *(name for name, _ in files)):
         check_format(name)
     if check is not None:
+        _require_alone(require=require, candidates=candidates, override=override, context=context)
         code = _check(check, targets or (), settings, files, verbose=verbose)
         raise typer.Exit(code)
     certificate, required = _prove(
@@ -136,6 +137,15 @@ def command(
     if settings.format not in ("console", "markdown"):
         _say_what_is_missing(certificate)
     raise typer.Exit(certificate.exit_code(required))
+
+
+def _require_alone(**given: object) -> None:
+    """A certificate says what it says; an option that would change nothing is no gate."""
+    from ropeaudit.errors import UsageError
+
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"--{name} has no meaning beside --check; leave one of them out")
 
 
 def _prove(

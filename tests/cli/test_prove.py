@@ -231,6 +231,16 @@ def test_broken_certificates(capsys: Out) -> None:
     assert "does not exist" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "option", [["--require", "form"], ["--candidates"], ["--override", "x=1"], ["--context", "9"]]
+)
+def test_options_that_would_do_nothing_are_refused(capsys: Out, option: list[str]) -> None:
+    assert run(["prove", config(), "-o", "json=c.json"]) == 0
+    capsys.readouterr()
+    assert run(["prove", "--check", "c.json", *option]) == 2
+    assert f"{option[0]} has no meaning beside --check" in capsys.readouterr().err
+
+
 def test_reports_are_refused_in_formats_of_findings(capsys: Out) -> None:
     assert run(["prove", config(), "-f", "github"]) == 2
     assert run(["prove", "config.json", "-o", "github=x.txt"]) == 2
