@@ -133,9 +133,11 @@ def _notes(subject: Subject, source: Path, new: Rewritten, files: Files) -> Iter
     for change in new.changes:
         yield from _hf_engines.notes(change.node, change.rope, change.target)
     if files.linked:
+        one = len(files.linked) == 1
+        links = "1 weight file is a link" if one else f"{len(files.linked)} weight files are links"
         yield (
-            f"{len(files.linked)} weight file(s) are links into {quoted_path(source)}: the variant "
-            "works as long as that folder stays where it is; --copy makes it independent"
+            f"{links} into {quoted_path(source)}: the variant works as long as that folder stays "
+            "where it is; --copy makes it independent"
         )
     if files.left_out:
         listed = ", ".join(map(quoted, files.left_out[:4]))

@@ -21,9 +21,8 @@ def test_weights_are_links_and_the_rest_is_copied(tmp_path: Path) -> None:
     assert weights.resolve() == (source / "model.safetensors").resolve()
     assert not (out / "tokenizer.json").is_symlink()
     assert (out / "inner" / "pooling.json").read_text() == "{}"
-    said = next(n for n in written.notes if "links" in n)
-    assert "1 weight file" in said
-    assert "--copy" in said
+    said = next(n for n in written.notes if "--copy" in n)
+    assert said.startswith("1 weight file is a link into ")
 
 
 def test_copies_share_nothing(tmp_path: Path) -> None:
@@ -34,7 +33,7 @@ def test_copies_share_nothing(tmp_path: Path) -> None:
     assert not weights.is_symlink()
     assert weights.stat().st_nlink == 1
     assert weights.stat().st_ino != (source / "model.safetensors").stat().st_ino
-    assert not any("links" in n for n in written.notes)
+    assert not any("link" in n for n in written.notes)
 
 
 def test_links_of_a_cache_are_followed_to_the_end(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -195,3 +196,31 @@ def test_a_copy_that_hits_a_limit_leaves_nothing(tmp_path: Path) -> None:
     )
     assert "out cannot be written: the file would be larger than is allowed here" in done.stdout
     assert names(tmp_path) == ["model"]
+
+
+_WAIT = """
+import sys, time
+from pathlib import Path
+from ropeaudit.export._target import replacing
+with replacing(Path(sys.argv[1]), folder=True) as work:
+    (work / "config.json").write_text("half")
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_an_interrupt_from_outside_leaves_nothing(tmp_path: Path) -> None:
+    # A child of a shell's background job would start with the signal ignored.
+    child = subprocess.Popen(
+        [sys.executable, "-c", _WAIT, str(tmp_path / "out")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+    )
+    assert child.stdout is not None
+    with child:
+        assert child.stdout.readline() == b"ready\n"
+        assert len(names(tmp_path)) == 1
+        child.send_signal(signal.SIGINT)
+        assert child.wait(30) != 0
+    assert names(tmp_path) == []
