@@ -38,9 +38,9 @@ def llama3(p: Parameters) -> list[Term]:
     for theta in ladder(p["rope_theta"], p["rotary_dim"]):
         if factor == 1:
             found.append(theta)
-        elif _fewer_turns(theta, p[LENGTH], low):
+        elif _fewer_turns(theta, p, low):
             found.append(scaled(theta, 1 / factor))
-        elif high <= low or not _fewer_turns(theta, p[LENGTH], high):
+        elif high <= low or not _fewer_turns(theta, p, high):
             found.append(theta)
         else:
             constant = 1 / factor - low * gain / (high - low)
@@ -48,9 +48,10 @@ def llama3(p: Parameters) -> list[Term]:
     return found
 
 
-def _fewer_turns(theta: Power, length: Fraction, bound: Fraction) -> bool:
-    """Whether theta turns less than ``bound`` times within ``length`` positions."""
-    for bits in numbers.precisions():
+def _fewer_turns(theta: Power, p: Parameters, bound: Fraction) -> bool:
+    """Whether theta turns less than ``bound`` times within the original length."""
+    length, channels = p[LENGTH], p["rotary_dim"] // 2 + 1
+    for bits in numbers.precisions(channels):
         lo, hi = terms.enclosure(theta, bits)
         pi_lo, pi_hi = numbers.pi(bits)
         if hi * length < 2 * pi_lo * bound:

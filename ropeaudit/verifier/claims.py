@@ -7,7 +7,7 @@ from typing import Any
 
 from ropeaudit.verifier import distance, methods, recovery, structure, vectors
 from ropeaudit.verifier.formats import SHORT
-from ropeaudit.verifier.numbers import PRECISIONS, Undecided
+from ropeaudit.verifier.numbers import Undecided
 from ropeaudit.verifier.reading import (
     Refused,
     counted,
@@ -92,8 +92,8 @@ def _about_form(
     except Undecided:
         if given["status"] != "undecided":
             raise Refused(
-                f"{where}: {PRECISIONS[-1]} bits do not decide this claim here, so "
-                f"{shown(given['status'])} cannot be checked"
+                f"{where}: enclosures as narrow as this verifier makes them do not decide it, "
+                f"so {shown(given['status'])} cannot be checked"
             ) from None
         found = keyed(given["evidence"], ("reason", "bits"), where)
         bits = counted(found["bits"], f"{where}/bits", 1, MAX_BITS)

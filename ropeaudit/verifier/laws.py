@@ -84,8 +84,8 @@ def closed_form(law: str, given: Parameters, where: str) -> list[Term]:
         raise Refused(f"{where}/parameters: {error}, so no closed form is stated") from None
     except numbers.Undecided:
         raise Refused(
-            f"{where}/parameters: {numbers.PRECISIONS[-1]} bits do not tell which channels the "
-            "law changes, so the terms cannot be checked"
+            f"{where}/parameters: enclosures as narrow as this verifier makes them do not tell "
+            "which channels the law changes, so the terms cannot be checked"
         ) from None
 
 

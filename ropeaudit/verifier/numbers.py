@@ -19,8 +19,9 @@ MAX_DIGITS = 1400
 """Characters of one number; the smallest float64 needs about 750."""
 PRECISIONS = (128, 256, 512, 1024, 2048, 4096)
 """Bits of the enclosures that are tried in turn."""
-MAX_WORK = 1 << 24
-"""Bits times channels; only a forged schedule of many thousand channels comes here."""
+ENOUGH = 512
+MAX_WORK = 1 << 19
+"""Bits times channels, from more than ENOUGH bits on: only a forged schedule comes there."""
 
 _EXACT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:/[1-9][0-9]*)?")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE]([+-]?[0-9]{1,3}))?")
@@ -52,7 +53,7 @@ def precisions(channels: int = 1) -> Iterator[int]:
 
     ``channels``: how many a schedule has, if the question is asked of each of them.
     """
-    yield from (bits for bits in PRECISIONS if bits * channels <= MAX_WORK)
+    yield from (bits for bits in PRECISIONS if bits <= ENOUGH or bits * channels <= MAX_WORK)
     raise Undecided
 
 

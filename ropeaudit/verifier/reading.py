@@ -17,6 +17,8 @@ VERSION = "1"
 MAX_CHARACTERS = 64 << 20
 MAX_DEPTH = 24
 MAX_SHOWN = 80
+LONGEST_WORD = 8
+"""Above the characters of ``false`` and of an escape, at which a file may end."""
 
 
 class Refused(Exception):
@@ -86,8 +88,10 @@ def _json(text: str) -> Any:
         )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        # What the decoder lacks stands behind the last character, or a string has no end.
-        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+        # What the decoder lacks stands behind the last character, but for strings and words.
+        inside = text.startswith("{") and len(text) - error.pos < LONGEST_WORD
+        unended = error.msg.startswith("Unterminated string")
+        if inside or unended or error.pos >= len(text.rstrip()):
             raise Unreadable(f"the file is cut off or empty ({place})") from None
         raise Unreadable(f"the file is not JSON ({error.msg.lower()}, {place})") from None
     except RecursionError:

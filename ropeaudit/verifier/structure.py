@@ -186,8 +186,6 @@ def _no_turns(schedule: Schedule, group: Sequence[int]) -> None:
     logs = {k for k in group if schedule.vectors[k] is None}
     if not logs:
         return
-    if len(group) * len(logs) > MAX_PAIRS:
-        raise Undecided
     for bits in numbers.precisions(len(group)):
         try:
             ends = {k: terms.enclosure(schedule.terms[k], bits) for k in group}
@@ -196,6 +194,8 @@ def _no_turns(schedule: Schedule, group: Sequence[int]) -> None:
         turn = terms.times((Fraction(2), Fraction(2)), numbers.pi(bits))
         if 2 * max(hi for _, hi in ends.values()) < turn[0]:
             return
+        if len(group) * len(logs) > MAX_PAIRS:
+            raise Undecided
         pairs = ((i, j) for i in logs for j in group if i != j)
         if all(
             _between_turns(whole, turn)

@@ -15,7 +15,7 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropeaudit.verifier import laws, structure, terms, verify
+from ropeaudit.verifier import laws, methods, numbers, structure, terms, verify
 from ropeaudit.verifier.numbers import Undecided
 from ropeaudit.verifier.schedules import Schedule
 from ropeaudit.verifier.terms import Blend, Cutoff, Power, Ramp, Term
@@ -237,3 +237,31 @@ def test_generators_generate(tmp_path: Path) -> None:
     found = next(c for c in document["claims"] if c["claim"] == "relations")["evidence"]
     assert found["classes"] == [[0, 1, 2, 3]]
     assert [(g["k"], g["j"]) for g in found["generators"]] == [*pairwise(range(4))]
+
+
+@pytest.fixture
+def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No precision at all for what needs an enclosure."""
+    monkeypatch.setattr(numbers, "PRECISIONS", ())
+    terms.ends.cache_clear()
+
+
+def test_what_the_verifier_cannot_decide_is_not_believed(tmp_path: Path, coarse: None) -> None:
+    document = certificate("odd_base", tmp_path)
+    result = verify(json.dumps(document))
+    assert result.kind == "refused"
+    assert result.message.startswith("/claims/0/evidence: enclosures as narrow as")
+    reason = methods.NOT_NARROW
+    open_ = {"status": "undecided", "method": reason, "evidence": {"reason": reason, "bits": 4096}}
+    first, *others = document["claims"]
+    result = verify(hashed({**document, "claims": [first | open_, *others]}))
+    assert (result.kind, result.undecided) == ("verified", 1)
+    forged = open_ | {"evidence": {"reason": reason, "bits": -1}}
+    assert verify(hashed({**document, "claims": [first | forged, *others]})).kind == "refused"
+
+
+@pytest.mark.parametrize("name", ["llama3", "yarn", "yarn_logarithms"])
+def test_terms_that_cannot_be_derived_are_refused(name: str, tmp_path: Path, coarse: None) -> None:
+    result = verify(json.dumps(certificate(name, tmp_path)))
+    assert result.kind == "refused"
+    assert result.message.startswith("/schedules/0/form/parameters: enclosures as narrow as")

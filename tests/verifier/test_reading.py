@@ -28,6 +28,8 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Json:
         ('{"schema": "ropeaudit/certificate/2"}', "version 2, and this ropeaudit reads version 1"),
         ('{"schema": 1}', "found 1"),
         ('{"schema": "ropeaudit/certificate/1', "cut off"),
+        ('{"schema": "ropeaudit/certificate/1", "claims": nul', "cut off"),
+        ('{"schema": "ropeaudit/certificate/1", "claims": none, "inputs": []}', "not JSON"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )
