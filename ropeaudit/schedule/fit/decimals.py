@@ -19,8 +19,9 @@ def spelled(value: float) -> int | float:
 
 
 def decimals(low: float, high: float, limit: int) -> Iterator[float]:
-    """Decimals within ``low``..``high`` (both above 0), fewest digits first, then nearest the
-    middle; at most ``limit``.
+    """At most ``limit`` decimals within ``low``..``high`` (both above 0).
+
+    The one with fewest digits first, then by the place of their last digit and nearest the middle.
     """
     if not 0 < low <= high < math.inf:
         return
@@ -75,8 +76,8 @@ def neighbours(value: float) -> tuple[float, float]:
 
 
 def lengths(low: float, high: float, limit: int) -> Iterator[float]:
-    """Whole context lengths in the interval: powers of two, then few units of 1,024, then short
-    decimals.
+    """Context lengths in the interval: a power of two, then a multiple of the largest one from
+    1,024 up, then short decimals.
     """
     given: set[float] = set()
     if not 0 < low <= high < math.inf:
@@ -91,7 +92,7 @@ def _binary(low: float, high: float) -> Iterator[float]:
     power = 2.0 ** math.ceil(math.log2(low))
     if power <= high:
         yield power
-    unit = 2.0 ** min(40, max(10, math.floor(math.log2(high)) - 6))
+    unit = 2.0 ** min(40, math.floor(math.log2(high)) - 1)
     while unit >= 1024:
         first = math.ceil(low / unit) * unit
         if first <= high:

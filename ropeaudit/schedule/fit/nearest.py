@@ -136,7 +136,7 @@ def _robust(
             if best is None or found.max_ulp < best.max_ulp:
                 best = found
             error /= 4
-    except (InvalidValue, OverflowError):
+    except (InvalidValue, OverflowError, ZeroDivisionError):
         return best
     return best
 
