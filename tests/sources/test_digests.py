@@ -95,6 +95,15 @@ def test_what_cannot_be_read_again_has_no_entry(tmp_path: Path) -> None:
     assert list(inputs(Reading(target="x", format="module", files=files))) == []
 
 
+def test_a_config_from_a_server_counts_by_what_was_received() -> None:
+    config = InputFile(path="hf:a/b/config.json", format="hub", content=CONFIG)
+    weights = InputFile(path="hf:a/b/model.safetensors", format="hub", bytes_read=96)
+    reading = Reading(target="hf:a/b", format="hub", files=(config, weights))
+    assert list(inputs(reading)) == [
+        {"target": "hf:a/b", "file": "config.json", **digest(CONFIG)},
+    ]
+
+
 @pytest.mark.parametrize(
     ("target", "path", "name"),
     [
