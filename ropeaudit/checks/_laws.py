@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
-from ropeaudit.schedule.fit import nearest
 from ropeaudit.schedule.float32 import Table, on_grid, round_to, ulp_distance
 
 ULP = 4
@@ -90,6 +89,8 @@ def is_cache(schedule: Schedule) -> bool:
 
 def fit(schedule: Schedule) -> Fit | None:
     """The geometric law that reproduces a table, exactly or after a cast; None if none does."""
+    from ropeaudit.schedule.fit import nearest  # only stored tables are fitted
+
     found = nearest.fit(schedule.inv_freq, schedule.dtype, None, MAX_RESIDUAL)
     if found is None or not found.fits:
         return None

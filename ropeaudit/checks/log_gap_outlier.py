@@ -50,7 +50,6 @@ from ropeaudit.checks._spectrum import (
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
-from ropeaudit.schedule.fit.nearest import ramp
 from ropeaudit.schedule.geometry import GapSummary, summarise
 
 SLUG = "log-gap-outlier"
@@ -157,9 +156,15 @@ def _explained(spectrum: Spectrum) -> str | None:
         return "learned"
     if spectrum.law is not None and spectrum.law.rope_type not in GEOMETRIC_LAWS:
         return spectrum.law.rope_type if follows_law(spectrum) else None
-    if spectrum.lawless and len(spectrum.groups) == 1 and ramp(spectrum.values):
+    if spectrum.lawless and len(spectrum.groups) == 1 and _ramp(spectrum):
         return "yarn or llama3"  # read off the table: plain, a ramp, divided
     return None
+
+
+def _ramp(spectrum: Spectrum) -> bool:
+    from ropeaudit.schedule.fit.nearest import ramp  # only bare tables are fitted
+
+    return ramp(spectrum.values) is not None
 
 
 def _outlying(

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ropeaudit.checks._spectrum import (
     GEOMETRIC_LAWS,
@@ -55,7 +55,9 @@ from ropeaudit.checks._spectrum import (
 from ropeaudit.checks.interface import Case
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
-from ropeaudit.schedule.fit.nearest import Fit, Ramp, fit, ramp
+
+if TYPE_CHECKING:
+    from ropeaudit.schedule.fit.nearest import Fit, Ramp
 
 SLUG = "not-geometric"
 NEEDS = "schedule"
@@ -108,6 +110,8 @@ def _straight(spectrum: Spectrum, ladder: Sequence[int], params: Params) -> bool
 
 
 def _fitted(spectrum: Spectrum, ladders: Sequence[Sequence[int]], params: Params) -> Outcome:
+    from ropeaudit.schedule.fit.nearest import fit, ramp  # not for tables that are straight
+
     schedule = spectrum.schedule
     single = len(ladders) == 1
     width = schedule.rotary_dim if single and not spectrum.stored else None
