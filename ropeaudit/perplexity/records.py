@@ -22,14 +22,15 @@ DTYPES = ("float32", "bfloat16", "float16")
 
 @record(kw_only=True)
 class Settings:
-    """How cells are measured; every field takes part in a cell's key.
+    """How cells are measured; every field that decides a window's score is part of a cell's key.
 
     ``contexts``: window lengths L in tokens. ``windows``: windows a cell scores (None: all that the
     text holds). ``offset``: tokens skipped at the start of the text. ``stride``: only for strided
     scoring (default L/2). ``bos``: whether each window's first token is replaced by the model's BOS
     (llama.cpp does so where the model asks for it). ``precision``: relative half width of the
-    interval at which a cell may stop (0.005 = 0.5 %), None to score every window. ``seed`` orders
-    the windows. ``dtype`` None is float32 on CPU and the checkpoint's own on a GPU.
+    interval at which a cell may stop (0.005 = 0.5 %), None to score every window. ``threshold``: an
+    inflation, such as 1.05; a cell also stops when its interval excludes it. ``seed`` orders the
+    windows. ``dtype`` None is float32 on CPU and the checkpoint's own on a GPU.
     """
 
     contexts: tuple[int, ...] = (2048,)
@@ -39,6 +40,7 @@ class Settings:
     stride: int | None = None
     bos: bool = False
     precision: float | None = None
+    threshold: float | None = None
     seed: int = 0
     dtype: str | None = None
     device: str | None = None
@@ -114,11 +116,23 @@ class Cell:
 
 
 @record(kw_only=True)
+class Failure:
+    """A cell that could not be measured, and why; ``kind`` is the error's machine-readable name."""
+
+    recipe: str | None
+    context: int
+    kind: str
+    message: str
+
+
+@record(kw_only=True)
 class Result:
     """A whole run, as reports show it.
 
     ``words`` and ``bytes`` of the scored text let perplexities be given per word and per byte.
-    ``environment``: versions, device, dtype, threads.
+    ``environment``: versions, device, dtype, threads. ``failures``: cells that are missing because
+    of an error. ``interrupted``: whether the run was ended from outside; cells may then be missing,
+    or hold fewer windows than asked for.
     """
 
     model: str
@@ -129,6 +143,8 @@ class Result:
     words: int = 0
     bytes: int = 0
     notes: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    interrupted: bool = False
 
 
 def bucket_edges(length: int) -> tuple[int, ...]:
