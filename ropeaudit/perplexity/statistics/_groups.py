@@ -21,7 +21,7 @@ from ropeaudit.perplexity.records import WindowScore
 from ropeaudit.perplexity.statistics._student import quantile
 from ropeaudit.records import record
 
-MOST = 16
+MOST = 8
 
 
 @record()

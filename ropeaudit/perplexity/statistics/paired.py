@@ -2,7 +2,7 @@
 
     inflation = exp(sum of log-loss differences / number of targets) = ppl(variant) / ppl(base)
 
-The 95 % interval comes from how the paired differences vary over the text: sums over at most 16
+The 95 % interval comes from how the paired differences vary over the text: sums over at most 8
 stretches of consecutive windows, with Student's quantile (see :mod:`._groups` for why and for the
 sources). It speaks for *text like this one*: the stretches are taken as a sample of it. How sure
 the figure for the whole of this text is, when only a part was scored, is what

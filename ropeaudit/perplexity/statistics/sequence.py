@@ -7,7 +7,7 @@ cell may stop at any of them. After the last window the interval is the figure i
 With differences x_1 .. x_n per token so far (mean m, sum of squared deviations SS):
 
     A = n N / (N - n)                      how much is known; infinite at n = N
-    c = (sqrt(1 + g A) / 0.05) ^ (2 / n)
+    c = (sqrt(1 + g A) / 0.01) ^ (2 / n)
     |mean over all N - m|  <=  sqrt( (c - 1) SS / (A (1 - c / (1 + g A))) )
 
 Why: given a candidate for the mean over all N, each window has a known expected value from those
@@ -16,7 +16,7 @@ replacement, NeurIPS 2020). If the differences are draws from a normal distribut
 scaled by sqrt((N-t+1)/(N-t)), are independent normal numbers with one unknown variance, and a wrong
 candidate shifts them along a known regressor, whose squares add up to A. The bound is the set of
 candidates whose Bayes factor in that regression, with a normal prior of variance g on the shift in
-units of the standard deviation and the scale integrated out, has stayed below 1 / 0.05; the factor
+units of the standard deviation and the scale integrated out, has stayed below 1 / 0.01; the factor
 is a martingale, so Ville's inequality holds over all looks (Lai 1976; Lindon, Ham, Tingley and
 Bojinov, Anytime-valid linear models, arXiv 2210.08589; Wang and Ramdas, Anytime-valid t-tests and
 confidence sequences for Gaussian means with unknown variance, arXiv 2310.03722).
@@ -38,13 +38,13 @@ from ropeaudit.errors import InvalidValue
 from ropeaudit.perplexity.statistics._groups import exp
 from ropeaudit.perplexity.statistics.paired import Estimate
 
-LEAST = 8
+LEAST = 6
 """Windows before the first stop; below that, skewed differences are seen too seldom."""
 
 UNIT = 1.0
 """g: the shift is expected to be of the size of one standard deviation between windows."""
 
-_ALPHA = 0.05
+_ALPHA = 0.01
 
 
 class Sequential:
@@ -105,12 +105,13 @@ class Sequential:
         """Of the interval of the log inflation; infinite while nothing can be said."""
         if self.population == self.n and self.n:
             return 0.0
-        if self.n < 2:
+        factor = self._factor() if self.n > 1 else math.inf
+        if not math.isfinite(factor):
             return math.inf
         ratio = self.log_ratio
         # Deviations of d - ratio * w, per token: their mean is 0 by definition of the ratio.
         squares = max(self._dd - 2 * ratio * self._dw + ratio**2 * self._ww, 0.0)
-        return math.sqrt(self._factor() * squares) / self._weight
+        return math.sqrt(factor * squares) / self._weight
 
     def _factor(self) -> float:
         n, total = self.n, self.population
@@ -137,7 +138,9 @@ class Sequential:
         low, high = found
         if self.threshold is not None and not low <= self.threshold <= high:
             return True
-        return self.precision is not None and math.sinh(self.half_width) <= self.precision
+        return (
+            self.precision is not None and math.sinh(min(self.half_width, 700.0)) <= self.precision
+        )
 
     def estimate(self) -> Estimate:
         """The inflation so far with this interval, for a cell that was stopped."""
