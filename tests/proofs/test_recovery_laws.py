@@ -42,6 +42,15 @@ def test_any_base_is_found_as_far_as_float32_holds_it(base: float, dim: int) -> 
     assert fit["rope_theta"] == pytest.approx(base, rel=4e-7)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dim", [9, 21, 33, 127])
+def test_an_odd_width_is_told_by_its_shorter_base(dim: int, dtype: str) -> None:
+    """GLM-4 MoE's default config turns 21 dimensions in 11 channels."""
+    fit = found(cast(plain(1e4, dim), dtype).inv_freq)
+    fits = [(f["rope_theta"], f["rotary_dim"]) for f in (fit, *fit["ambiguous"])]
+    assert (1e4, dim) in (fits[:1] if dtype == "float32" else fits)
+
+
 lengths = st.sampled_from([2048, 4096, 8192, 16384, 32768, 65536, 5000, 10000])
 factors = st.sampled_from([1.5, 2, 2.5, 3, 4, 8, 16, 32, 40, 64])
 bases = st.sampled_from([1e5, 150000, 5e5, 1e6, 8e6, 1e7])

@@ -95,6 +95,7 @@ def test_the_tolerance_is_the_exhibit_s() -> None:
         cast(yarn(), "bfloat16").inv_freq,
         cast(llama3(dim=64), "float16").inv_freq,
         proportional(64, 0.25).inv_freq,
+        plain(1e4, 21).inv_freq,
         quantised(plain(1e6, 32), 8, "log").inv_freq,
         [*plain(1e4, 16).inv_freq, *plain(1e4, 16).inv_freq],
         [1.0, 0.5, 0.25, 0.125],

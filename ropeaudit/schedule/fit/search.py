@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, pairwise
 
 from ropeaudit.records import record
@@ -19,6 +19,8 @@ _SHAPES = 12
 _SHORT = 9, math.inf
 """Digits of all parameters together below which no other base is tried."""
 MAX_LADDERS = 8
+_ODD = 2
+"""Digits that the base over an odd width must save."""
 
 
 @record()
@@ -45,13 +47,36 @@ def search(values: Sequence[float], dtype: str, tolerance: float) -> Found:
 
 
 def _laws(table: Cells, tolerance: float) -> Iterator[Match]:
-    width = 2 * len(table.values)
-    single = ladder(table, (width,), tolerance) or padded(table, tolerance)
-    single = single or divided(table, width, tolerance)
-    if single is not None:
-        yield single
+    single = (
+        _either(table, lambda dim: ladder(table, (dim,), tolerance))
+        or _single(padded(table, tolerance))
+        or _either(table, lambda dim: divided(table, dim, tolerance))
+    )
+    if single:
+        yield from single
     elif all(a >= b for a, b in pairwise(table.values)):
         yield from _scaled(table, tolerance)
+
+
+def _single(found: Match | None) -> list[Match]:
+    return [] if found is None else [found]
+
+
+def _either(table: Cells, law: Callable[[int], Match | None]) -> list[Match]:
+    """The match over the even width, and over the odd one where its base is far shorter.
+
+    An odd width has as many channels as the even one above it: a partial rotary factor makes 21
+    dimensions turn in 11 channels. Behind a narrow format a short base may be chance.
+    """
+    width = 2 * len(table.values)
+    even = law(width)
+    count = 0 if even is None else digits(even.guess.rope_theta)
+    if even is None or count <= _ODD:
+        return _single(even)
+    odd = law(width - 1)
+    if odd is None or digits(odd.guess.rope_theta) > min(3, count - _ODD):
+        return [even]
+    return [even, odd] if table.narrow else [odd, even]
 
 
 def _scaled(table: Cells, tolerance: float) -> list[Match]:
