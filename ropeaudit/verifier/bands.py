@@ -65,78 +65,61 @@ def yarn(p: Parameters) -> list[Term]:
     base, width, factor = p["rope_theta"], p["rotary_dim"], p["factor"]
     if base == 1 or width % 2:
         raise NoFormError("yarn has no ramp for base 1 or an odd width")
+    if p["beta_fast"] == p["beta_slow"] and not p["truncate"]:
+        raise NoFormError("yarn's ramp is a thousandth wide and begins at a logarithm")
     if factor == 1:
         return [*ladder(base, width)]
-    low: Fraction | Cutoff = Cutoff(width, p[LENGTH] / p["beta_fast"], base)
-    high: Fraction | Cutoff = Cutoff(width, p[LENGTH] / p["beta_slow"], base)
-    first, last = Fraction(0), Fraction(width - 1)
-    below, above = _floor(low), _floor(high)
+    start, end = (Cutoff(width, p[LENGTH] / p[b], base) for b in ("beta_fast", "beta_slow"))
+    below, above = _floor(start), _floor(end)
+    low: Fraction | Cutoff = start
+    high: Fraction | Cutoff = end
     if p["truncate"] or below < 0:
-        low = max(below, first)
-    if p["truncate"] or above >= last:
-        high = min(above + 1, last)
-    wide = Fraction(0)
-    if low == high:
-        wide = Fraction(1, 1000)
-        high = high + wide if isinstance(high, Fraction) else high
-    return [
-        _on_ramp(theta, k, low, high, factor, wide)
-        for k, theta in enumerate(ladder(p["rope_theta"], p["rotary_dim"]))
-    ]
+        low = max(below, Fraction(0))
+    if p["truncate"] or above >= width - 1:
+        high = min(above + 1, Fraction(width - 1))
+    if isinstance(high, Fraction) and low == high:
+        high += Fraction(1, 1000)
+    thetas = ladder(base, width)
+    return [_on_ramp(theta, Fraction(k), low, high, factor) for k, theta in enumerate(thetas)]
 
 
-def _floor(end: Fraction | Cutoff) -> Fraction:
+def _floor(end: Cutoff) -> Fraction:
     for bits in numbers.precisions():
-        lo, hi = _ends(end, bits)
+        try:
+            lo, hi = terms.ends(end, bits)
+        except numbers.Undecided:  # ln of a base near 1 is not yet told from 0
+            continue
         if math.floor(lo) == math.floor(hi):
             return Fraction(math.floor(lo))
     raise AssertionError
 
 
-def _ends(end: Fraction | Cutoff, bits: int) -> numbers.Enclosure:
-    try:
-        return terms.ends(end, bits)
-    except numbers.Undecided:  # ln of a base near 1 is not yet told from 0
-        return Fraction(0), Fraction(1)
-
-
 def _on_ramp(
-    theta: Power,
-    k: int,
-    low: Fraction | Cutoff,
-    high: Fraction | Cutoff,
-    factor: Fraction,
-    wide: Fraction,
+    theta: Power, k: Fraction, low: Fraction | Cutoff, high: Fraction | Cutoff, factor: Fraction
 ) -> Term:
     """theta * (1 - r + r / factor) with r = clamp((k - low) / (high - low), 0, 1)."""
     if isinstance(low, Fraction) and isinstance(high, Fraction):
         rise = min(max((k - low) / (high - low), Fraction(0)), Fraction(1))
         return scaled(theta, 1 - rise + rise / factor)
-    if low == high:  # one irrational end twice: the ramp is a thousandth wide
-        if _sign(Fraction(k), low, Fraction(0)) < 0:
-            return theta
-        if _sign(Fraction(k), low, wide) > 0:
-            return scaled(theta, 1 / factor)
-        raise NoFormError(f"channel {k} is on a ramp of a thousandth that starts at a logarithm")
-    width = -_sign(low, high, Fraction(0))
-    if _sign(Fraction(k), low, Fraction(0)) * width <= 0:
+    width = _sign(high, low)
+    if _sign(k, low) * width <= 0:
         return theta
-    if _sign(Fraction(k), high, Fraction(0)) * width >= 0:
+    if _sign(k, high) * width >= 0:
         return scaled(theta, 1 / factor)
-    return Ramp(theta, k, low, high, factor)
+    return Ramp(theta, int(k), low, high, factor)
 
 
-def _sign(a: Fraction | Cutoff, b: Fraction | Cutoff, more: Fraction) -> int:
-    """The sign of a - b - more, which is 0 only between rationals."""
+def _sign(a: Fraction | Cutoff, b: Fraction | Cutoff) -> int:
+    """The sign of a - b, which is 0 only between rationals."""
     if isinstance(a, Fraction) and isinstance(b, Fraction):
-        return (a > b + more) - (a < b + more)
+        return (a > b) - (a < b)
     for bits in numbers.precisions():
         try:
             (a_lo, a_hi), (b_lo, b_hi) = terms.ends(a, bits), terms.ends(b, bits)
         except numbers.Undecided:
             continue
-        if a_lo > b_hi + more:
+        if a_lo > b_hi:
             return 1
-        if a_hi < b_lo + more:
+        if a_hi < b_lo:
             return -1
     raise AssertionError
