@@ -93,8 +93,8 @@ def _lists(base: float, short: Schedule, long: Schedule) -> tuple[list[list[floa
     for schedule, choice in zip((short, long), found, strict=True):
         if choice is None:
             raise UsageError(
-                f"schedule {quoted(schedule.name)} holds values that no float32 factor gives "
-                f"(NaN, infinite or below 1e-38); {PATCH}"
+                f"schedule {quoted(schedule.name)} holds values that no float32 factors give: "
+                f"NaN, infinite, below 1e-38, or too close to each other; {PATCH}"
             )
         lists.append(list(choice.factors))
     return lists, lone

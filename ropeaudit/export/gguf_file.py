@@ -120,8 +120,8 @@ def _change(
         )
     if choice is None:
         raise UsageError(
-            f"schedule {quoted(schedule.name)} holds values that no float32 divisor gives "
-            f"(NaN, infinite or below 1e-38); {PATCH}"
+            f"schedule {quoted(schedule.name)} holds values that no float32 divisors give: "
+            f"NaN, infinite, below 1e-38, or too close to each other; {PATCH}"
         )
     if any(v == 0 for v in schedule.inv_freq):
         notes.append(

@@ -78,7 +78,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "llama3-new": NEW_LLAMA3,
     "llama3-both": NEW_LLAMA3 | {"rope_theta": 5e5, "rope_scaling": LLAMA3},
     "linear": LLAMA | {"rope_scaling": {"type": "linear", "factor": 4.0}},
-    "yarn": LLAMA | {"rope_scaling": YARN | {"mscale": None, "mscale_all_dim": None}},
+    "yarn": LLAMA
+    | {
+        "max_position_embeddings": 163840,
+        "rope_scaling": YARN | {"mscale": None, "mscale_all_dim": None},
+    },
     "llama-partial": LLAMA | {"partial_rotary_factor": 0.5},
     "deepseek": DEEPSEEK,
     "gemma3": GEMMA3,

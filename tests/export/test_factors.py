@@ -110,3 +110,18 @@ def test_values_that_no_factor_gives(value: float) -> None:
 @given(st.floats(-(2.0**127), 2.0**127, width=32), st.integers(-5, 5))
 def test_nudged_counts_float32_steps(value: float, steps: int) -> None:
     assert ordinal(nudged(value, steps)) == ordinal(value) + steps
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize("members", [1, 2])
+def test_neighbours_stay_apart(steps: int, members: int) -> None:
+    """Values a step or two from each other, alone and in clusters, come out as many values."""
+    for at in range(8, 24):
+        low = plain(1e4, 128).inv_freq[at]
+        values = [nudged(low, steps * n) for n in range(3)]
+        wanted = [*plain(1e4, 128).inv_freq]
+        wanted[at : at + 3 * members] = [v for v in values for _ in range(members)]
+        for powers in (ways(1e4, 128), [(1.0,)] * 64):
+            found = choose(wanted, powers, single, still=STILL)
+            if found is not None:
+                assert shape(wanted, list(found.table))
