@@ -123,7 +123,7 @@ def plain(found: Cells, width: int, tolerance: float) -> Match | None:
     if own is None or digits(own.guess.rope_theta) < 5:
         return own
     rate = math.log(own.guess.rope_theta) / width
-    for other in dict.fromkeys((2 * width, 4 * width, width // 2, *WIDTHS)):
+    for other in dict.fromkeys((width - 1, 2 * width, 4 * width, width // 2, *WIDTHS)):
         if other >= 2 and other != width and rate * other < 80:
             tried = ladder(found, (other,), min(tolerance, ENGINES))
             if tried is not None and digits(base := tried.guess.rope_theta) <= 2 and base >= 100:
