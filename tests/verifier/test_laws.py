@@ -78,7 +78,7 @@ LENGTHS = st.sampled_from([F(32), F(512), F(2001, 2), F(32768)])
 TURNS = st.fractions(F(1, 20), 64, max_denominator=20)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(base=BASES, factor=FACTORS, length=LENGTHS, low=TURNS, high=TURNS)
 def test_llama3(base: F, factor: F, length: F, low: F, high: F) -> None:
     scaling = {
@@ -90,7 +90,7 @@ def test_llama3(base: F, factor: F, length: F, low: F, high: F) -> None:
     agree("llama3", base, 32, scaling)
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(base=BASES, factor=FACTORS, length=LENGTHS, fast=TURNS, slow=TURNS, truncate=st.booleans())
 def test_yarn(base: F, factor: F, length: F, fast: F, slow: F, truncate: bool) -> None:
     assume(fast != slow or truncate)

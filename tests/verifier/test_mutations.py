@@ -110,8 +110,8 @@ def survivors(document: Json, step: int = 1) -> tuple[int, list[tuple[Path_, str
 
 
 def test_hashed_again_no_change_of_the_mathematics_passes(tmp_path: Path) -> None:
-    tried, passed = survivors(certificate("yarn", tmp_path), step=3)
-    assert tried > 400
+    tried, passed = survivors(certificate("yarn", tmp_path), step=5)
+    assert tried > 250
     assert passed == []
 
 

@@ -77,7 +77,7 @@ SCALINGS = st.none() | st.one_of(
 BASES = st.sampled_from([1.0, 2, 0.5, 4096, 1e4, 10000.5, 2**31 - 1, 1.0000001, 1e-3, 1e15])
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     base=BASES | st.floats(1e-3, 1e12),
     scaling=SCALINGS,
@@ -103,7 +103,7 @@ def test_random_configs(base: float, scaling: Any, half: int, context: int | Non
 FLOATS = st.floats() | st.floats(1e-8, 1) | st.sampled_from([0.0, 448.0, 65520.0, 2.0**-149])
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(table=st.lists(FLOATS, min_size=1, max_size=12))
 def test_random_tables(table: list[float]) -> None:
     with tempfile.TemporaryDirectory() as folder:
