@@ -30,11 +30,35 @@ _PLACE = re.compile(r"\{([^{}]*)\}")
 def load(path: str) -> tuple[Recipe, ...]:
     """The recipes of a plan in order; raises UsageError, with the line, for anything unexpected."""
     shown = quoted_path(path)
-    tree = _tree(path, shown)
+    tree = read(path)
+    require_known(tree, ("variants",), f"the plan {shown}")
+    return recipes(tree.get("variants"), shown)
+
+
+def read(path: str) -> Mapping[str, Any]:
+    """The mapping in a plan's file, with the lines of its keys; raises UsageError without one."""
+    from ropeaudit._yaml import parse as parse_yaml
+
+    shown = quoted_path(path)
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read the plan {shown}: {reason}") from None
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"the plan {shown} is larger than {MAX_BYTES:,} bytes")
+    try:
+        tree = parse_yaml(data, path)
+    except PackError as error:
+        raise UsageError(str(error)) from None
     if not isinstance(tree, dict):
         raise UsageError(f"the plan {shown} is not a mapping with the key variants")
-    _known(tree, ("variants",), shown)
-    entries = tree.get("variants")
+    return tree
+
+
+def recipes(entries: Any, shown: str) -> tuple[Recipe, ...]:
+    """The recipes of ``variants`` in the plan ``shown``, grids and seeds carried out."""
     if not isinstance(entries, list) or not entries:
         raise UsageError(f"the plan {shown}: variants is no list of recipes; write - int8:sym")
     found: dict[str, Recipe] = {}
@@ -49,23 +73,6 @@ def load(path: str) -> tuple[Recipe, ...]:
     return tuple(found.values())
 
 
-def _tree(path: str, shown: str) -> Any:
-    from ropeaudit._yaml import parse as parse_yaml
-
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot read the plan {shown}: {reason}") from None
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"the plan {shown} is larger than {MAX_BYTES:,} bytes")
-    try:
-        return parse_yaml(data, path)
-    except PackError as error:
-        raise UsageError(str(error)) from None
-
-
 def _texts(entry: Any, where: str, file: str) -> Iterator[tuple[str, str]]:
     """(recipe text, place) of one entry, a combination of its grid each."""
     if isinstance(entry, str):
@@ -73,7 +80,7 @@ def _texts(entry: Any, where: str, file: str) -> Iterator[tuple[str, str]]:
         return
     if not isinstance(entry, dict):
         raise UsageError(f"{where} is neither a recipe nor a mapping with recipe and grid")
-    _known(entry, _ENTRY, where)
+    require_known(entry, _ENTRY, where)
     template = entry.get("recipe")
     if not isinstance(template, str) or not template.strip():
         raise UsageError(f"{where}: recipe is missing; write recipe: int8:sym")
@@ -142,7 +149,8 @@ def _parsed(text: str, where: str) -> Recipe:
         raise UsageError(f"{where}: {error}") from None
 
 
-def _known(entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+def require_known(entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    """Raises UsageError, with the line, for a key that is none of ``known``."""
     for key in entry:
         if key not in known:
             line = getattr(entry, "lines", {}).get(key)
