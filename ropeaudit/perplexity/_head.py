@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ropeaudit.errors import UsageError, quoted
-
-if TYPE_CHECKING:
-    from ropeaudit.perplexity.loading import Loaded
+from ropeaudit.errors import RopeAuditError, UsageError, quoted
 
 _TOLERANCE = 2e-2
 """Relative difference of logits between one forward and the two halves, in half precision."""
@@ -23,6 +20,8 @@ _TOLERANCE = 2e-2
 def body(model: Any) -> Any:
     """The part of ``model`` that ends in hidden states; raises UsageError where there is none."""
     found = model.base_model
+    if found is model:  # the prefix names a part that this class does not have
+        found = getattr(model, "model", model)
     if found is model or model.get_output_embeddings() is None:
         raise UsageError(
             f"{quoted(type(model).__name__)} has no head on top of a body, as a causal language "
@@ -69,20 +68,29 @@ def head_of(model: Any, like: Any) -> Iterator[Any]:
             inner.forward = before
 
 
-def require(loaded: Loaded) -> None:
+def require(model: Any) -> None:
     """Raises UsageError unless body and head apart give the logits of the model's own forward."""
     import torch
 
-    model = loaded.model
     body(model)
-    ids = torch.arange(1, 9, device=loaded.device).remainder(loaded.vocabulary).unsqueeze(0)
-    with torch.inference_mode():
-        whole = model(input_ids=ids, use_cache=False, return_dict=True).logits[0].float()
-        output = hidden(model, ids)
-        with head_of(model, output) as logits:
-            apart = logits(output.last_hidden_state[0]).float()
+    table = model.get_input_embeddings().weight
+    ids = torch.arange(1, 9, device=model.device).remainder(table.shape[0]).unsqueeze(0)
+    try:
+        with torch.inference_mode():
+            whole = model(input_ids=ids, use_cache=False, return_dict=True).logits[0].float()
+            output = hidden(model, ids)
+            with head_of(model, output) as logits:
+                apart = logits(output.last_hidden_state[0]).float()
+    except RopeAuditError:
+        raise
+    except Exception as error:  # foreign code, which may raise anything
+        said = quoted(" ".join(str(error).split()), 200)
+        raise UsageError(
+            f"{quoted(type(model).__name__)} cannot run eight tokens: {said}; check that its "
+            "config and its weights belong together"
+        ) from None
     scale = float(whole.abs().max())
-    narrow = loaded.dtype != "float32"
+    narrow = table.dtype != torch.float32
     allowed = (_TOLERANCE if narrow else 1e-4) * max(scale, 1e-6)
     if whole.isnan().any() or whole.shape != apart.shape:
         return  # NaN is said by the evaluation, with the layer

@@ -32,8 +32,7 @@ def explained(loaded: Loaded, tokens: Any, index: int) -> RopeAuditError:
     # A part ends before the whole that it belongs to, so the first to end is the innermost one.
     handles = [m.register_forward_hook(watch(n)) for n, m in inner.named_modules() if n]
     try:
-        with torch.inference_mode():
-            _slots.reset(loaded.slots)
+        with _slots.alone(loaded.slots), torch.inference_mode():
             _head.hidden(loaded.model, tokens)
     finally:
         for handle in handles:

@@ -14,7 +14,7 @@ from ropeaudit.errors import RopeAuditError, UsageError, quoted
 from ropeaudit.perplexity import _slots
 from ropeaudit.perplexity._slots import Slot
 from ropeaudit.perplexity._tables import Group, Table
-from ropeaudit.records import record
+from ropeaudit.records import record, replace
 
 if TYPE_CHECKING:
     from ropeaudit.perplexity.loading import Loaded
@@ -76,13 +76,11 @@ def _one(loaded: Loaded, length: int) -> Seen:
     for n, block in enumerate(blocks(model, loaded.slots[0]) or ()):
         handles += _watch(n, block, outputs, given)
     try:
-        _slots.reset(loaded.slots)
-        with torch.inference_mode():
+        with _slots.alone(loaded.slots), torch.inference_mode():
             logits = model(**extra).logits[0].float().cpu()
     finally:
         for handle in handles:
             handle.remove()
-        _slots.reset(loaded.slots)
     return Seen(length, logits, outputs, given, positions)
 
 
@@ -90,10 +88,10 @@ def _watch(n: int, block: Any, outputs: dict[int, Any], given: dict[int, Any]) -
     def before(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         found = next((kwargs[e] for e in _EMBEDDINGS if kwargs.get(e) is not None), None)
         if found is not None:
-            given[n] = found
+            given.setdefault(n, found)  # some models run their layers in a loop
 
     def after(_: Any, args: Any, output: Any) -> None:
-        outputs[n] = output if hasattr(output, "shape") else output[0]
+        outputs.setdefault(n, output if hasattr(output, "shape") else output[0])
 
     return [
         block.register_forward_pre_hook(before, with_kwargs=True),
@@ -123,6 +121,61 @@ def blocks(model: Any, slot: Slot) -> Any:
             return max(found, key=len)
         if not path:
             return None
+
+
+def with_layers(model: Any, slots: Sequence[Slot]) -> tuple[Slot, ...]:
+    """``slots`` with the layers that each really serves, seen by running a few tokens.
+
+    A layer belongs to the slot whose very cosines it is handed. What the config says is narrowed by
+    that and never widened: some layers are handed angles and do not turn. A slot that no layer is
+    handed is left out. Where layers are handed nothing at all, slots stay as they are.
+    """
+    import torch
+
+    made: list[tuple[int, Any]] = []
+    given: dict[int, Any] = {}
+    note = _noted(slots, made)
+    rotary = _slots.modules(slots)
+    handles = [m.register_forward_hook(note, with_kwargs=True) for m in rotary]
+    for n, block in enumerate(blocks(model, slots[0]) or ()):
+        handles += _watch(n, block, {}, given)
+    try:
+        with _slots.alone(slots), torch.inference_mode():
+            model(input_ids=torch.tensor([[1, 2, 3, 4]], device=model.device), use_cache=False)
+    finally:
+        for handle in handles:
+            handle.remove()
+    seen = {n: at for n, got in given.items() for at, output in made if _same(got, output)}
+    served = [{n for n in seen if seen[n] == at} for at in range(len(slots))]
+    used = zip(slots, served, strict=True)
+    return tuple(_served(slot, layers) for slot, layers in used if layers) or tuple(slots)
+
+
+def _noted(slots: Sequence[Slot], made: list[tuple[int, Any]]) -> Any:
+    def after(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> None:
+        kind = kwargs.get("layer_type", args[2] if len(args) > 2 else None)
+        prefix = "" if kind is None else f"{kind}_"
+        made.extend(
+            (at, output)
+            for at, slot in enumerate(slots)
+            if slot.module is module and slot.prefix == prefix
+        )
+
+    return after
+
+
+def _same(given: Any, output: Any) -> bool:
+    if isinstance(given, tuple | list) and isinstance(output, tuple | list):
+        return bool(given) and given[0] is output[0]
+    return given is output
+
+
+def _served(slot: Slot, seen: set[int]) -> Slot:
+    made = []
+    for schedule in slot.schedules:
+        known = seen if schedule.layers is None else seen & set(schedule.layers)
+        made.append(replace(schedule, layers=tuple(sorted(known or schedule.layers or ()))))
+    return replace(slot, schedules=tuple(made), layers=made[0].layers)
 
 
 def require_taken_up(
@@ -180,6 +233,8 @@ def _parts(given: Any) -> list[Any]:
     """Cosines and sines of what a layer was given, float32 on the CPU."""
     import torch
 
+    if isinstance(given, Mapping):  # by type of layer, which only the layer knows
+        return [part for value in given.values() for part in _parts(value)]
     if hasattr(given, "shape"):
         given = (given.real, given.imag) if torch.is_complex(given) else (given,)
     return [part.detach().float().cpu() for part in given]

@@ -85,6 +85,11 @@ def find(model: Any, subject: Subject) -> tuple[tuple[Slot, ...], tuple[Note, ..
             f"{quoted(subject.target)} has no rotary table in a buffer called inv_freq, so no "
             "schedule can be put in its place; take a model whose class in transformers has one"
         )
+    if all(s.layers == () for s in slots):
+        raise UsageError(
+            f"no layer of {quoted(subject.target)} turns anything: it has a rotary table and, by "
+            "its config, no attention that uses it"
+        )
     return tuple(slots), tuple(dict.fromkeys(notes))
 
 
@@ -175,8 +180,7 @@ def table_at(slot: Slot, length: int) -> tuple[tuple[float, ...], float]:
         return _values(slot)
     import torch
 
-    with preserved([module]), torch.no_grad():
-        reset([slot])
+    with alone([slot]), torch.no_grad():
         device = module._buffers[slot.buffer].device
         extra = {"layer_type": slot.prefix[:-1]} if slot.prefix else {}
         x = torch.zeros(1, 1, 1, device=device)
@@ -189,11 +193,24 @@ def _values(slot: Slot) -> tuple[tuple[float, ...], float]:
     return tuple(table.tolist()), float(getattr(slot.module, slot.scaling_name, 1.0))
 
 
-def reset(slots: Sequence[Slot]) -> None:
-    """Forget the longest sequence seen, so that a table depends on its own length alone.
+@contextmanager
+def alone(slots: Sequence[Slot]) -> Iterator[None]:
+    """What runs inside is the first that the model ever sees, and leaves nothing behind.
 
-    Dynamic scaling keeps the table of a long sequence for shorter ones that follow it.
+    Dynamic scaling keeps the table of a long sequence for shorter ones that follow it, so numbers
+    would depend on what was measured before.
     """
+    with preserved(modules(slots)):
+        _reset(slots)
+        yield
+
+
+def modules(slots: Sequence[Slot]) -> list[Any]:
+    """Each rotary module once."""
+    return list({id(slot.module): slot.module for slot in slots}.values())
+
+
+def _reset(slots: Sequence[Slot]) -> None:
     for slot in slots:
         module = slot.module
         if "dynamic" not in (slot.rope_type or ""):

@@ -26,6 +26,8 @@ class Table:
         slot.module._buffers[slot.buffer] = self.values
         if hasattr(slot.module, slot.scaling_name):
             setattr(slot.module, slot.scaling_name, self.attention_scaling)
+        if callable(slot.module.__dict__.get("rope_init_fn")):  # Phi-MoE calls it in each forward
+            slot.module.rope_init_fn = lambda *_, **__: (self.values, self.attention_scaling)
 
 
 @record()

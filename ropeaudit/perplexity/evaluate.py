@@ -86,8 +86,8 @@ def _batch(
         tokens = torch.tensor(rows, dtype=torch.long, device=loaded.device)
 
         def states(tokens: Any = tokens) -> Any:
-            _slots.reset(loaded.slots)
-            return _head.hidden(loaded.model, tokens)
+            with _slots.alone(loaded.slots):
+                return _head.hidden(loaded.model, tokens)
 
         output = _memory.attempt(states)
         if output is None:

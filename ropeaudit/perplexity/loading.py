@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ropeaudit.errors import (
     suggestion,
 )
 from ropeaudit.facts import Note
-from ropeaudit.perplexity import _slots
+from ropeaudit.perplexity import _probe, _slots
 from ropeaudit.perplexity.records import DTYPES
 from ropeaudit.records import field, record, replace
 from ropeaudit.resolve import resolve
@@ -113,11 +113,13 @@ def of_model(
     # The lengths asked for besides those that the config itself speaks of.
     grown = {s.variant[1:] for s in subject.built() if s.variant and s.variant[0] == "@"}
     subject = resolve(model, contexts=(*map(int, grown), *contexts) if grown else ())
+    _head.require(model)
     slots, said = _slots.find(model, subject)
+    slots = _probe.with_layers(model, slots)
     head = model.get_output_embeddings()
     rows = model.get_input_embeddings().weight.shape[0]
     weight = next(model.parameters())
-    loaded = Loaded(
+    return Loaded(
         reference=reference,
         model=model,
         tokenizer=tokenizer,
@@ -131,8 +133,6 @@ def of_model(
         dtype=str(weight.dtype).removeprefix("torch."),
         notes=(*notes, *said),
     )
-    _head.require(loaded)
-    return loaded
 
 
 def _named(slots: Sequence[_slots.Slot]) -> tuple[Schedule, ...]:
@@ -271,6 +271,8 @@ def _sha256(path: Path) -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """No bars and no advice of transformers: stderr belongs to this tool's own progress."""
+    from io import StringIO
+
     from transformers.utils import logging as untyped
 
     logging: Any = untyped
@@ -278,7 +280,8 @@ def _quiet() -> Iterator[None]:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        with redirect_stderr(StringIO()):  # reading GGUF draws a bar that heeds no setting
+            yield
     finally:
         logging.set_verbosity(level)
         if bars:

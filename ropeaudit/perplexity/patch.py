@@ -34,11 +34,10 @@ def swapped(loaded: Loaded, variant: Variant | None) -> Iterator[None]:
     follow; on the way out, that the model is what it was, to the bit. Restores in any case. Raises
     UsageError for a variant that does not fit the model or that the model does not take up.
     """
-    modules = list({id(s.module): s.module for s in loaded.slots}.values())
     groups = _assigned(loaded, variant)
     lengths = _probe.lengths(loaded, groups)
     before = _probe.run(loaded, lengths)
-    with _slots.preserved(modules), _installed(loaded, groups):
+    with _slots.preserved(_slots.modules(loaded.slots)), _installed(loaded, groups):
         if groups:
             _probe.require_taken_up(loaded, groups, before)
         yield
@@ -171,7 +170,7 @@ def _hand_out(
             block: Any, args: tuple[Any, ...], kwargs: dict[str, Any], n: int = n
         ) -> tuple[tuple[Any, ...], dict[str, Any]]:
             name = next((e for e in EMBEDDINGS if kwargs.get(e) is not None), None)
-            if name is None:
+            if name is None or isinstance(kwargs[name], Mapping) or n not in outputs:
                 raise UsageError(
                     f"layer {n} of {quoted(type(loaded.model).__name__)} is not given its rotary "
                     "angles by name, so it cannot get a table of its own; change all layers"

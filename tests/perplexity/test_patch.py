@@ -1,0 +1,404 @@
+"""Tables swapped in live models: against fresh models with another config, and always put back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ropeaudit.errors import UsageError
+from ropeaudit.perplexity import _probe, evaluate, loading, patch
+from ropeaudit.perplexity.loading import Loaded
+from ropeaudit.perturb.variant import Variant, make
+from ropeaudit.records import replace
+from tests.perplexity import tiny
+
+torch = tiny.torch
+
+LENGTH = 60
+
+
+def losses(model: Any, length: int = LENGTH) -> list[float]:
+    """By the plain loop, for comparison."""
+    ids = tiny.text(3 * length)
+    return [math.fsum(tiny.plain(model, ids, w)) for w in tiny.windows(length)]
+
+
+def scores(loaded: Loaded, length: int = LENGTH) -> list[float]:
+    ids = tiny.text(3 * length)
+    return [s.nll for s in evaluate.score(loaded, ids, tiny.windows(length))]
+
+
+def swapped_scores(loaded: Loaded, recipe: str, length: int = LENGTH) -> list[float]:
+    with patch.swapped(loaded, make(loaded.schedules, recipe)):
+        return scores(loaded, length)
+
+
+def state(model: Any) -> dict[str, Any]:
+    """Every buffer and attribute of the rotary modules, to the bit."""
+    found: dict[str, Any] = {}
+    for path, module in model.named_modules():
+        if any(name.endswith("inv_freq") for name in module._buffers):
+            for name, value in {**module.__dict__, **module._buffers}.items():
+                if name not in ("_buffers", "_parameters", "_modules", "config"):
+                    kept = value.clone() if hasattr(value, "clone") else value
+                    found[f"{path}.{name}"] = dict(kept) if isinstance(kept, dict) else kept
+        found[f"{path}.hooks"] = (len(module._forward_hooks), len(module._forward_pre_hooks))
+        found[f"{path}.forward"] = module.__dict__.get("forward")
+    return found
+
+
+def require_equal(a: dict[str, Any], b: dict[str, Any]) -> None:
+    assert a.keys() == b.keys()
+    for name, value in a.items():
+        assert torch.equal(value, b[name]) if hasattr(value, "shape") else value == b[name], name
+
+
+LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
+
+EDITED: list[tuple[str, str, dict[str, Any], int]] = [
+    ("llama", "base:777", {"rope_parameters": tiny.default(777.0)}, LENGTH),
+    ("qwen2", "base:50000", {"rope_parameters": tiny.default(50000.0)}, LENGTH),
+    ("tied", "base:12", {"rope_parameters": tiny.default(12.0)}, LENGTH),
+    ("granite", "base:50", {"rope_parameters": tiny.default(50.0)}, LENGTH),
+    ("cohere", "base:50", {"rope_parameters": tiny.default(50.0)}, LENGTH),
+    ("gpt_neox", "base:50",
+     {"rope_parameters": tiny.default(50.0) | {"partial_rotary_factor": 0.5}}, LENGTH),
+    ("llama", "linear:factor=4",
+     {"rope_parameters": LINEAR}, LENGTH),
+    ("llama", "yarn:factor=4,original=64", {"rope_parameters": tiny.YARN}, LENGTH),
+    ("phi3", "base:500", {"rope_parameters": tiny.LONGROPE | {"rope_theta": 500.0}}, LENGTH),
+    ("phi3", "base:500", {"rope_parameters": tiny.LONGROPE | {"rope_theta": 500.0}}, 100),
+    ("llama", "llama3:factor=8,original=64",
+     {"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0,
+                          "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                          "original_max_position_embeddings": 64}}, LENGTH),
+    ("dynamic", "base:500", {"rope_parameters": tiny.DYNAMIC | {"rope_theta": 500.0}}, LENGTH),
+    ("dynamic", "base:500", {"rope_parameters": tiny.DYNAMIC | {"rope_theta": 500.0}}, 100),
+    ("dynamic", "linear:factor=4",
+     {"rope_parameters": LINEAR}, 100),
+    ("gemma3", "base:500@sliding_attention",
+     {"rope_parameters": tiny.GEMMA3 | {"sliding_attention": tiny.default(500.0)}}, LENGTH),
+    ("gemma3", "base:500@full_attention",
+     {"rope_parameters": tiny.GEMMA3 | {"full_attention": tiny.default(500.0)}}, LENGTH),
+    ("gemma3", "linear:factor=8@full_attention",
+     {"rope_parameters": tiny.GEMMA3 | {"full_attention": {
+         "rope_type": "linear", "rope_theta": 1e6, "factor": 8.0}}}, LENGTH),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "recipe", "options", "length"), EDITED, ids=lambda v: v if isinstance(v, str) else ""
+)
+def test_equals_a_fresh_model_with_the_edited_config(
+    kind: str, recipe: str, options: dict[str, Any], length: int
+) -> None:
+    made: Callable[..., Any] = tiny.KINDS[kind]
+    model = made()
+    loaded = loading.of_model(model, contexts=(length,))
+    fresh = tiny.like(model, made, **options)
+    wanted = losses(fresh, length)
+    assert swapped_scores(loaded, recipe, length) == pytest.approx(wanted, rel=2e-5)
+    assert losses(made(), length) != pytest.approx(wanted, rel=1e-3)
+
+
+def test_longrope_lists_from_a_file(tmp_path: Any) -> None:
+    """A model with one table becomes one with a short and a long list, chosen by length."""
+    import json
+
+    file = tmp_path / "lists.json"
+    file.write_text(json.dumps(tiny.LONGROPE))
+    model = tiny.llama()
+    loaded = loading.of_model(model)
+    fresh = tiny.like(model, tiny.llama, rope_parameters=tiny.LONGROPE)
+    for length in (40, 64, 65, 100):
+        got = swapped_scores(loaded, f"longrope:{file}", length)
+        assert got == pytest.approx(losses(fresh, length), rel=2e-5), length
+
+
+def test_one_window_after_another_of_other_length() -> None:
+    """Each length gets its own table of dynamic scaling and longrope, in any order."""
+    for kind in ("dynamic", "phi3"):
+        model = tiny.KINDS[kind]()
+        loaded = loading.of_model(model, contexts=(100, 120))
+        ids = tiny.text(400)
+        windows = [w for n in (100, 40, 120, 64, 65 if kind == "phi3" else 60)
+                   for w in tiny.windows(n, 1)]  # fmt: skip
+        with patch.swapped(loaded, make(loaded.schedules, "int4:affine")):
+            together = [s.nll for s in evaluate.score(loaded, ids, windows)]
+            apart = [next(evaluate.score(loaded, ids, [w])).nll for w in windows]
+        assert together == apart
+        assert together != [s.nll for s in evaluate.score(loaded, ids, windows)]
+
+
+def test_a_length_that_the_variant_has_no_table_for() -> None:
+    loaded = loading.of_model(tiny.dynamic(), contexts=(100,))
+    with (
+        patch.swapped(loaded, make(loaded.schedules, "int8:sym")),
+        pytest.raises(UsageError, match="none for 90; load the model with this context length"),
+    ):
+        scores(loaded, 90)
+
+
+def by_hand(models: Sequence[Any], ids: list[int]) -> float:
+    """Loss of a Llama whose layer n turns with the table of ``models[n]``, layer by layer."""
+    first = models[0].model
+    tokens = torch.tensor([ids])
+    positions = torch.arange(len(ids))[None]
+    with torch.no_grad():
+        states = first.embed_tokens(tokens)
+        for n, model in enumerate(models):
+            angles = model.model.rotary_emb(states, positions)
+            states = first.layers[n](
+                states, attention_mask=None, position_ids=positions, position_embeddings=angles
+            )
+        logits = models[0].lm_head(first.norm(states))[0]
+    found = torch.nn.functional.cross_entropy(logits[:-1].double(), tokens[0, 1:], reduction="sum")
+    return float(found)
+
+
+@pytest.mark.parametrize("layers", [(0,), (1,), (0, 2), (0, 1, 2)])
+def test_tables_by_layer(layers: tuple[int, ...]) -> None:
+    model = tiny.llama()
+    other = tiny.like(model, tiny.llama, rope_parameters=tiny.YARN)  # another factor, too
+    ids = tiny.text(LENGTH)
+    wanted = by_hand([other if n in layers else model for n in range(3)], ids)
+    assert by_hand([model] * 3, ids) == pytest.approx(math.fsum(
+        tiny.plain(model, ids, tiny.windows(LENGTH, 1)[0])), rel=1e-5)  # fmt: skip
+    loaded = loading.of_model(model)
+    text = ",".join(map(str, layers))
+    variant = make(loaded.schedules, f"yarn:factor=4,original=64@layers={text}")
+    with patch.swapped(loaded, variant):
+        (got,) = evaluate.score(loaded, ids, tiny.windows(LENGTH, 1))
+    assert got.nll == pytest.approx(wanted, rel=2e-5)
+
+
+def test_two_layers_with_two_tables() -> None:
+    model = tiny.llama()
+    low = tiny.like(model, tiny.llama, rope_parameters=tiny.default(20.0))
+    high = tiny.like(model, tiny.llama, rope_parameters=tiny.default(3e6))
+    ids = tiny.text(LENGTH)
+    loaded = loading.of_model(model)
+    with patch.swapped(loaded, make(loaded.schedules, "base:20@layers=0+base:3e6@layers=2")):
+        (got,) = evaluate.score(loaded, ids, tiny.windows(LENGTH, 1))
+    assert got.nll == pytest.approx(by_hand([low, model, high], ids), rel=2e-5)
+
+
+def test_layers_of_one_type_of_gemma3() -> None:
+    """Layers 0 and 2 slide: changing both by number equals changing their type."""
+    loaded = loading.of_model(tiny.gemma3())
+    by_type = swapped_scores(loaded, "int4:sym@sliding_attention")
+    assert swapped_scores(loaded, "int4:sym@sliding_attention@layers=0,2") == by_type
+    one = swapped_scores(loaded, "int4:sym@sliding_attention@layers=2")
+    assert one != by_type
+    assert one != scores(loaded)
+
+
+def test_per_head_is_refused() -> None:
+    loaded = loading.of_model(tiny.llama())
+    with pytest.raises(UsageError, match="one head cannot be changed alone"):
+        make(loaded.schedules, "int8:sym@head=1")
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_identity_is_the_model_itself_and_everything_comes_back(kind: str) -> None:
+    model = tiny.KINDS[kind]()
+    loaded = loading.of_model(model, contexts=(100,))
+    before, base = state(model), scores(loaded, 100)
+    require_equal(before, state(model))
+    for recipe in (
+        "identity",
+        "int8:sym",
+        "noise:eps=1e-2,seed=1",
+        "noise:eps=0.3,seed=1@layers=1",
+    ):
+        got = swapped_scores(loaded, recipe, 100)
+        assert (got == base) is (recipe == "identity"), recipe
+        require_equal(before, state(model))
+        assert scores(loaded, 100) == base
+    with patch.swapped(loaded, None):
+        assert scores(loaded, 100) == base
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, SystemExit, GeneratorExit])
+@pytest.mark.parametrize("kind", ["llama", "dynamic", "phi3", "gemma3"])
+def test_restores_whatever_is_raised(kind: str, error: type[BaseException]) -> None:
+    model = tiny.KINDS[kind]()
+    loaded = loading.of_model(model, contexts=(100,))
+    before = state(model)
+    with (
+        pytest.raises(error),
+        patch.swapped(loaded, make(loaded.schedules, "int4:sym@layers=0,2")),
+    ):
+        _run_and_raise(model, error)
+    require_equal(before, state(model))
+
+
+def _run_and_raise(model: Any, error: type[BaseException]) -> None:
+    model(input_ids=torch.tensor([tiny.text(100)]))
+    raise error
+
+
+def test_restores_when_the_probe_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny.llama()
+    loaded = loading.of_model(model)
+    before = state(model)
+    monkeypatch.setattr(_probe, "require_taken_up", lambda *_: 1 / 0)
+    with (
+        pytest.raises(ZeroDivisionError),
+        patch.swapped(loaded, make(loaded.schedules, "int4:sym")),
+    ):
+        pass
+    require_equal(before, state(model))
+
+
+def test_nested_swaps_come_back_one_by_one() -> None:
+    loaded = loading.of_model(tiny.llama())
+    base = scores(loaded)
+    with patch.swapped(loaded, make(loaded.schedules, "int4:sym")):
+        outer = scores(loaded)
+        with patch.swapped(loaded, make(loaded.schedules, "base:50")):
+            assert scores(loaded) not in (outer, base)
+        assert scores(loaded) == outer
+    assert scores(loaded) == base
+
+
+class _Deaf(torch.nn.Module):
+    """A rotary module that makes its table anew in every forward, as remote code may."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.register_buffer("inv_freq", inner.inv_freq.clone(), persistent=False)
+        self.config, self.attention_scaling = inner.config, 1.0
+
+    def forward(self, x: Any, position_ids: Any) -> Any:
+        table = 10000.0 ** -(torch.arange(0, 8, 2).float() / 8)
+        angles = position_ids[..., None].float() * table
+        both = torch.cat((angles, angles), dim=-1)
+        return both.cos().to(x.dtype), both.sin().to(x.dtype)
+
+
+class _Half(_Deaf):
+    """Computes its angles in the dtype of the hidden states."""
+
+    def forward(self, x: Any, position_ids: Any) -> Any:
+        angles = position_ids[..., None].to(x.dtype) * self.inv_freq.to(x.dtype)
+        both = torch.cat((angles, angles), dim=-1)
+        return both.cos(), both.sin()
+
+
+def test_a_model_that_makes_its_table_elsewhere_is_refused() -> None:
+    model = tiny.llama()
+    model.model.rotary_emb = _Deaf(model.model.rotary_emb)
+    loaded = loading.of_model(model)
+    for recipe in ("base:50", "int4:sym@layers=1", "noise:eps=1e-2,seed=0"):
+        with (
+            pytest.raises(UsageError, match="does not compute with the tables that were put in"),
+            patch.swapped(loaded, make(loaded.schedules, recipe)),
+        ):
+            raise AssertionError("the probe let it pass")
+
+
+def test_logits_that_do_not_follow_are_refused() -> None:
+    """Cosines are handed on as they should be, and the layers make no use of them."""
+    model = tiny.llama()
+    own = model.model.rotary_emb(torch.zeros(1), torch.arange(tiny.text.__defaults__[0] + 11)[None])
+    for layer in model.model.layers:
+        inner = layer.self_attn.forward
+
+        def forward(*args: Any, inner: Any = inner, **kwargs: Any) -> Any:
+            count = kwargs["position_embeddings"][0].shape[1]
+            frozen = tuple(part[:, :count] for part in own)
+            return inner(*args, **{**kwargs, "position_embeddings": frozen})
+
+        layer.self_attn.forward = forward
+    loaded = loading.of_model(model)
+    with (
+        pytest.raises(UsageError, match="the logits are the same as before"),
+        patch.swapped(loaded, make(loaded.schedules, "base:50")),
+    ):
+        raise AssertionError("the probe let it pass")
+
+
+def test_angles_in_half_precision_are_refused() -> None:
+    model = tiny.llama()
+    model.model.rotary_emb = _Half(model.model.rotary_emb)
+    model = model.to(torch.bfloat16)
+    loaded = loading.of_model(model)
+    with (
+        pytest.raises(UsageError, match="where float32 would be within"),
+        patch.swapped(loaded, make(loaded.schedules, "int8:sym")),
+    ):
+        raise AssertionError("the probe let it pass")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("kind", ["llama", "gemma3", "phi3", "dynamic"])
+def test_tables_stay_in_float32(kind: str, dtype: str) -> None:
+    """Also where ``model.to`` has rounded the buffers; the cosines are rounded once, at the end."""
+    exact = loading.of_model(tiny.KINDS[kind](), contexts=(100,))
+    model = tiny.KINDS[kind]().to(getattr(torch, dtype))
+    rotary = [m for m in model.modules() if any(n.endswith("inv_freq") for n in m._buffers)]
+    assert all(b.dtype != torch.float32 for m in rotary for b in m._buffers.values())
+    loaded = loading.of_model(model, contexts=(100,))
+    assert [s.inv_freq for s in loaded.schedules] == [s.inv_freq for s in exact.schedules]
+    assert all(b.dtype == torch.float32 for m in rotary for b in m._buffers.values())
+    with patch.swapped(loaded, make(loaded.schedules, "int8:sym")):
+        assert all(b.dtype == torch.float32 for m in rotary for b in m._buffers.values())
+        assert all(map(math.isfinite, scores(loaded, 100)))
+
+
+def variant_of(loaded: Loaded, **changes: Any) -> Variant:
+    variant = make(loaded.schedules, "int8:sym")
+    return replace(variant, schedules=tuple(replace(s, **changes) for s in variant.schedules))
+
+
+def test_variants_that_do_not_fit() -> None:
+    loaded = loading.of_model(tiny.llama())
+    cases = [
+        (variant_of(loaded, inv_freq=(1.0, 0.1)), "has 2 channels and the model 4"),
+        (variant_of(loaded, pairing="adjacent"), "changes the pairing"),
+        (variant_of(loaded, softmax_scale=0.5), "scale of the softmax"),
+        (make(loading.of_model(tiny.gemma3()).schedules, "int8:sym"), "does not compute with"),
+    ]
+    for variant, said in cases:
+        with pytest.raises(UsageError, match=said), patch.swapped(loaded, variant):
+            raise AssertionError("it was let in")
+
+
+@settings(max_examples=15)
+@given(
+    table=st.lists(st.floats(2.0**-20, 4.0, width=32), min_size=4, max_size=4),
+    scaling=st.floats(0.5, 2.0),
+    layers=st.sets(st.integers(0, 2), min_size=1),
+)
+def test_any_table_is_what_the_layers_turn_with(
+    table: list[float], scaling: float, layers: set[int]
+) -> None:
+    """Cosines by numpy's own formula in float64, for the layers that were meant and no other."""
+    loaded = _SHARED
+    base = loaded.schedules[0]
+    made = replace(base, inv_freq=tuple(table), attention_scaling=scaling,
+                   layers=tuple(sorted(layers)))  # fmt: skip
+    rest = replace(base, layers=tuple(sorted({0, 1, 2} - layers)))
+    parts = [s for s in (made, rest) if s.layers]
+    identity = make(loaded.schedules, "identity")
+    variant = replace(identity, base=(base,) * len(parts), schedules=tuple(parts))
+    with patch.swapped(loaded, variant):
+        (seen,) = _probe.run(loaded, (200,))
+    positions = seen.positions[0].double()
+    for n, (cos, sin) in seen.given.items():
+        now = made if n in layers else base
+        angles = positions[:, None] * torch.tensor(now.inv_freq, dtype=torch.float64)
+        for got, wanted in ((cos, angles.cos()), (sin, angles.sin())):
+            torch.testing.assert_close(
+                got[0].double(), torch.cat((wanted, wanted), 1) * now.attention_scaling,
+                rtol=0, atol=2e-4,
+            )  # fmt: skip
+
+
+_SHARED = loading.of_model(tiny.llama())
