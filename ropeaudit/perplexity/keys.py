@@ -76,21 +76,21 @@ def cell_key(
     model: str,
     table: str,
     text: str,
-    tokens: Sequence[int],
+    tokens: str,
     settings: Mapping[str, Any],
     versions: Mapping[str, Any],
 ) -> str:
     """The key of one cell: equal keys mean equal numbers.
 
-    ``model``, ``table`` and ``text`` are digests; ``tokens`` are the ids that windows are cut from,
-    so that another tokenizer is another text.
+    ``model``, ``table`` and ``text`` are digests, and so is ``tokens``, of the ids that windows are
+    cut from (:func:`token_digest`): another tokenizer makes another text.
     """
     return digest(
         {
             "model": model,
             "table": table,
             "text": text,
-            "tokens": token_digest(tokens),
+            "tokens": tokens,
             "settings": dict(settings),
             "versions": dict(versions),
         }

@@ -129,7 +129,8 @@ class Failure:
 class Result:
     """A whole run, as reports show it.
 
-    ``words`` and ``bytes`` of the scored text let perplexities be given per word and per byte.
+    ``words`` and ``bytes`` of the scored text let perplexities be given per word and per byte: they
+    are of the ``tokens`` of text that the windows of all lengths cover together.
     ``environment``: versions, device, dtype, threads. ``failures``: cells that are missing because
     of an error. ``interrupted``: whether the run was ended from outside; cells may then be missing,
     or hold fewer windows than asked for.
@@ -140,6 +141,7 @@ class Result:
     settings: Settings
     cells: tuple[Cell, ...]
     environment: Mapping[str, Any]
+    tokens: int = 0
     words: int = 0
     bytes: int = 0
     notes: tuple[str, ...] = ()

@@ -1,0 +1,204 @@
+"""What a run has to measure: every cell with its key, its table and its windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ropeaudit.perplexity import keys
+from ropeaudit.perplexity._order import blocks, shuffled
+from ropeaudit.perplexity.launch.interface import Ended, Prepared
+from ropeaudit.perplexity.records import Settings, Window, WindowScore
+from ropeaudit.perplexity.statistics.sequence import Sequential
+from ropeaudit.perturb.recipe import Recipe
+from ropeaudit.perturb.variant import Variant, make
+from ropeaudit.records import field, record
+from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.geometry import dlog, phase_drift
+
+VERSIONS = ("ropeaudit", "torch", "transformers")
+"""Packages whose version is part of a cell's key."""
+
+
+@record(frozen=False, kw_only=True)
+class Track:
+    """The measuring of one key; cells whose tables are the same share it.
+
+    ``blocks`` hold the windows in the order of scoring. ``wanted``: blocks asked for so far.
+    ``kept``: windows of the finished cell that the store holds. ``task``: the number of the task in
+    flight.
+    """
+
+    key: str
+    context: int
+    variant: Variant | None
+    blocks: tuple[tuple[Window, ...], ...]
+    wanted: int = 0
+    scores: dict[int, WindowScore] = field(default_factory=dict)
+    fresh: set[int] = field(default_factory=set)
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    kept: int = 0
+    looked_up: bool = False
+    task: int | None = None
+    error: Ended | None = None
+
+    @property
+    def windows(self) -> int:
+        return sum(map(len, self.blocks))
+
+    @property
+    def tokens(self) -> int:
+        return sum(w.length for b in self.blocks for w in b)
+
+    def has(self, number: int) -> bool:
+        """Whether every window of a block is scored."""
+        return all(w.index in self.scores for w in self.blocks[number])
+
+    def missing(self, stop: int) -> tuple[int, ...]:
+        """Blocks before ``stop`` that are not scored."""
+        return tuple(n for n in range(stop) if not self.has(n))
+
+    @property
+    def whole(self) -> bool:
+        return not self.missing(len(self.blocks))
+
+
+@record(frozen=False, kw_only=True)
+class Plan:
+    """One cell to be: ``base`` is the track of the unchanged model, its own for the base itself.
+
+    ``settled`` blocks have been shown to ``sequential``, which is None where every window counts.
+    """
+
+    recipe: Recipe | None
+    schedule_id: str
+    track: Track
+    base: Track
+    max_abs_dlog: float = 0.0
+    max_phase_drift: float = 0.0
+    notes: tuple[str, ...] = ()
+    sequential: Sequential | None = None
+    settled: int = 0
+
+    @property
+    def done(self) -> bool:
+        if self.sequential is None:
+            return self.track.whole
+        return self.sequential.done
+
+    def look(self) -> None:
+        """Show the sequential test the blocks that base and variant both have, in order."""
+        test = self.sequential
+        if test is None:
+            return
+        while not test.done and self.settled < len(self.track.blocks):
+            if not (self.track.has(self.settled) and self.base.has(self.settled)):
+                return
+            for window in self.track.blocks[self.settled]:
+                mine, other = self.track.scores[window.index], self.base.scores[window.index]
+                test.add(mine.nll - other.nll, mine.tokens)
+            self.settled += 1
+
+
+def plans(prepared: Prepared, settings: Settings, recipes: Sequence[Recipe]) -> tuple[Plan, ...]:
+    """Every cell, by length, the base of each length first.
+
+    Raises UsageError for a recipe that cannot be carried out on this model.
+    """
+    variants = [make(prepared.schedules, recipe) for recipe in recipes]
+    tracks: dict[str, Track] = {}
+    found = []
+    for length in settings.contexts:
+        base, *others = _at(prepared, settings, length, [None, *variants], tracks)
+        found += [base, *others]
+        for plan in others:
+            plan.base = base.track
+            if settings.precision is not None or settings.threshold is not None:
+                plan.sequential = Sequential(
+                    settings.precision, settings.threshold, population=base.track.windows
+                )
+        if all(p.sequential is None for p in others):
+            base.track.wanted = len(base.track.blocks)
+    return tuple(found)
+
+
+def _at(
+    prepared: Prepared,
+    settings: Settings,
+    length: int,
+    variants: Sequence[Variant | None],
+    tracks: dict[str, Track],
+) -> Iterator[Plan]:
+    windows = blocks(shuffled(prepared.windows[length], settings.seed))
+    deciding = {
+        "context": length,
+        "windows": settings.windows,
+        "offset": settings.offset,
+        "scoring": settings.scoring,
+        "stride": settings.stride,
+        "bos": settings.bos,
+        "seed": settings.seed,
+        "dtype": prepared.environment["dtype"],
+        "device": prepared.environment["device_name"],
+    }
+    tokens = keys.token_digest(prepared.ids)
+    for variant in variants:
+        made = prepared.schedules if variant is None else variant.schedules
+        table = keys.schedule_id(keys.in_force(made, length))
+        key = keys.cell_key(
+            model=prepared.digest,
+            table=table,
+            text=prepared.corpus.sha256,
+            tokens=tokens,
+            settings=deciding,
+            versions={name: prepared.environment[name] for name in VERSIONS},
+        )
+        track = tracks.setdefault(
+            key, Track(key=key, context=length, variant=variant, blocks=windows)
+        )
+        logs, drift = (0.0, 0.0) if variant is None else _moved(variant, length)
+        yield Plan(
+            recipe=None if variant is None else variant.recipe,
+            schedule_id=table,
+            track=track,
+            base=track,
+            max_abs_dlog=logs,
+            max_phase_drift=drift,
+            notes=() if variant is None else _nudged(variant),
+        )
+
+
+def _moved(variant: Variant, length: int) -> tuple[float, float]:
+    """Largest change of a frequency in log, and largest drift of a phase within ``length``."""
+    logs, drifts = [0.0], [0.0]
+    used = set(map(id, keys.in_force(variant.schedules, length)))
+    for base, made in variant.changed():
+        if id(made) not in used or not made.is_text:
+            continue
+        reach = _reach(made, length)
+        for a, b in zip(base.inv_freq, made.inv_freq, strict=True):
+            logs.append(abs(dlog(a, b)))
+            drifts.append(phase_drift(a, b, reach))
+    return max(logs), max(drifts)
+
+
+def _reach(schedule: Schedule, length: int) -> int:
+    """The longest distance between two tokens that attend to each other, at most ``length``."""
+    return min(length, schedule.context.window or length)
+
+
+def _nudged(variant: Variant) -> tuple[str, ...]:
+    """What a recipe's table forced it to do, which its text does not say."""
+    said = []
+    for step, found in zip(variant.recipe.steps, variant.found, strict=True):
+        for one in found:
+            where = f"{step.text} on {one['schedule']}"
+            said += [
+                f"{where}: channel {n['channel']} would have met another one, so it moved on by "
+                f"{n['moved_dlog']:g} in log"
+                for n in one.get("nudged") or ()
+            ]
+            if one.get("landed_on"):
+                channels = ", ".join(map(str, one["landed_on"]))
+                said.append(f"{where}: the target is the frequency of channel {channels} too")
+    return tuple(said)
