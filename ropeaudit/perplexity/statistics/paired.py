@@ -8,8 +8,8 @@ sources). It speaks for *text like this one*: the stretches are taken as a sampl
 the figure for the whole of this text is, when only a part was scored, is what
 :mod:`ropeaudit.perplexity.statistics.sequence` says.
 
-The pairing removes what both share: how hard each window is for the model varies a hundred times
-more than by how much a variant makes it worse.
+The pairing removes what both share: how hard a window is for the model varies far more from window
+to window than by how much a variant makes it worse.
 """
 
 from __future__ import annotations
