@@ -33,6 +33,7 @@ def model(
     own = dtype is None and device != "cpu" and file is None
     wanted = "auto" if own else getattr(torch, dtype or "float32")
     options |= {"config": config, "dtype": wanted, "output_loading_info": True}
+    options |= {"ignore_mismatched_sizes": True}  # not ignored, but named below
     options |= {"device_map": "auto"} if auto and device != "cpu" else {}
     notes: list[Note] = []
     try:
@@ -82,11 +83,13 @@ def _refused(reference: str, error: Exception) -> SourceError | UsageError:
 def _require_whole(reference: str, info: Any) -> None:
     """Raises SourceError where weights were missing: transformers would make them up at random."""
     for kind, said in (("missing_keys", "missing"), ("mismatched_keys", "of another shape")):
-        found = sorted(map(str, _get(info, kind) or ()))
+        names = (n if isinstance(n, str) else n[0] for n in _get(info, kind) or ())
+        found = sorted(names)
         if found:
             raise SourceError(
-                f"{quoted_path(reference)}: {len(found)} tensors are {said}, such as "
-                f"{quoted(found[0])}; random numbers would be measured in their place"
+                f"{quoted_path(reference)}: of the weights that its config asks for, {len(found)} "
+                f"{'is' if len(found) == 1 else 'are'} {said}, {quoted(found[0], 200)} first; "
+                "random numbers would be measured in their place"
             )
 
 
