@@ -233,6 +233,12 @@ class TestControls:
                 assert control.displacement[0] == pytest.approx(control.displacement[1], rel=0.05)
         assert found[-1].displacement[0] == math.inf  # int8 sets channels to 0
 
+    def test_a_swap_stands_beside_the_merge_at_an_end_too(self) -> None:
+        recipes = [merge(2, to="first"), "swap:at=0,gap=2", "apart:at=0,gap=4"]
+        (found,) = controls(run(lambda r: 0.1, *recipes))
+        assert (found.kind, found.coincident) == ("swap", recipes[0])
+        assert found.displacement[0] == pytest.approx(found.displacement[1])
+
     def test_a_control_in_phase_is_held_against_its_own_gap(self) -> None:
         recipes = [merge(1), merge(2), "apart:at=0,gap=2,match=phase"]
         (found,) = controls(run(lambda r: 0.1, *recipes))

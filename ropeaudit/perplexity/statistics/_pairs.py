@@ -121,7 +121,7 @@ def controlled(
 ) -> Iterator[tuple[str, Comparable, Comparable]]:
     """(kind, coincident, control) of all that stand beside their control."""
     by_text = {v.text: v for v in variants}
-    pairs = [v for v in variants if _is_pair(v) and v.value("to") == "gm"]
+    pairs = [v for v in variants if log_distance(v) is not None]
     for control in variants:
         *before, last = control.recipe.steps
         merged = None
@@ -145,7 +145,11 @@ def _as_far(merged: Comparable, control: Comparable) -> bool:
     """By the measured displacement in log; a control in phase by its recipe.
 
     The drift in phase cannot tell: it ends at pi, which fast channels reach within a few tokens.
+    Only a swap has merges at an end (``to=first``) beside it: there too one channel goes all the
+    way to another's place.
     """
+    if control.recipe.steps[0].head != "swap" and merged.value("to") != "gm":
+        return False
     if control.value("match") == "phase":
         return all(merged.value(k) == control.value(k) for k in ("gap", "dlog"))
     return matched(merged.cell, control.cell)
