@@ -7,6 +7,7 @@ tables. Every window has exactly L tokens; what is left over at the end of a tex
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from ropeaudit.errors import UsageError
 from ropeaudit.perplexity import _settings
@@ -14,6 +15,7 @@ from ropeaudit.perplexity.records import Settings, Window
 from ropeaudit.records import record
 
 _CUT = "\ufffd"
+_SEARCHED = 4096
 
 
 @record(kw_only=True)
@@ -143,42 +145,57 @@ def _edges(
     scored: Sequence[tuple[int, int]],
     decode: Callable[[Sequence[int]], str],
 ) -> list[tuple[int, int]] | None:
-    """The stretches in characters of ``text``; None where decoded tokens are not found there."""
-    at, token, inside = 0, 0, False
-    found = []
-    for stretch in scored:
-        ends = []
-        for edge in stretch:
-            after = _after(text, at, decode(ids[token:edge]), inside)
-            if after is None:
-                return None
-            at, inside = after
-            token = edge
-            ends.append(at)
-        found.append((ends[0], ends[1]))
-    return found
+    """The stretches in characters of ``text``; None where decoded tokens are not found there.
 
-
-def _after(text: str, at: int, piece: str, inside: bool) -> tuple[int, bool] | None:
-    """Where ``piece`` ends if it stands in ``text`` at ``at``, and whether inside a character.
-
-    Tokens may be bytes: what is left of a character that is cut decodes as U+FFFD. ``inside``: the
-    piece begins with the rest of a character that is counted already. A tokenizer that marks words
-    by a space before them drops that space where decoding begins.
+    Tokens may be bytes, and what there is of a character that an edge cuts decodes as U+FFFD. So
+    decoding goes on from the last place before the edge that is between two characters, at most
+    three tokens back.
     """
-    if inside:
-        piece = piece.lstrip(_CUT)
-        if not piece:
-            return at, True
-    for lead in ("", " "):
-        if text.startswith(lead + piece, at):
-            return at + len(lead) + len(piece), False
-    whole = piece.rstrip(_CUT)
-    if whole != piece:
-        for lead in ("", " "):
-            if text.startswith(lead + whole, at):
-                return at + len(lead) + len(whole) + 1, True
-    return None
+    at = token = 0
+    ends = []
+    decode = _within(ids, decode)
+    for edge in chain.from_iterable(scored):
+        end = _after(text, at, decode(ids[token:edge]))
+        if end is not None:
+            at, token = end, edge
+        else:
+            for whole in range(edge - 1, max(token, edge - 3) - 1, -1):
+                begun = decode(ids[token:whole])
+                start = None if begun.endswith(_CUT) else _after(text, at, begun)
+                if start is not None:
+                    at, token = start, whole
+                    break
+            rest = _after(text, at, decode(ids[token:edge]).rstrip(_CUT))
+            if rest is None:
+                return None
+            end = rest + 1
+        ends.append(end)
+    return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+def _after(text: str, at: int, piece: str) -> int | None:
+    """Where ``piece`` ends if it stands in ``text`` at ``at``.
+
+    A tokenizer that marks words by a space before them may put one before the text.
+    """
+    if not at and piece[:1] == " " and not text.startswith(piece):
+        piece = piece[1:]
+    return at + len(piece) if text.startswith(piece, at) else None
+
+
+def _within(
+    ids: Sequence[int], decode: Callable[[Sequence[int]], str]
+) -> Callable[[Sequence[int]], str]:
+    """``decode`` for tokens that do not begin a text.
+
+    Where decoding begins, some tokenizers drop a space. So a token that is a word of the text goes
+    before, and its letters are taken away again.
+    """
+    for token in dict.fromkeys(ids[:_SEARCHED]):
+        word = decode([token])
+        if word.strip().isalpha():
+            return lambda some: decode([token, *some]).removeprefix(word)
+    return decode
 
 
 def _words(text: str, low: int, high: int) -> int:

@@ -17,7 +17,7 @@ LARGEST = 1 << 30
 
 
 class Kind(Protocol):
-    """A module of this folder. ``NAMES``: the texts it knows by name, each with one line of help."""
+    """A module of this folder. ``NAMES``: texts it knows by name, each with one line of help."""
 
     NAMES: Mapping[str, str]
 
