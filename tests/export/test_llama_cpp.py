@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ropeaudit.export.interface import write
+from ropeaudit.resolve import resolve
 from tests.export.variants import variant
 from tests.models import smollm2
 
@@ -16,7 +17,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 IDS = [(k * 7919) % 40_000 + 100 for k in range(192)]
 """Token ids below SmolLM2's 49,152; both engines get the same."""
-RECIPE = "int8:sym"
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +67,25 @@ def by_torch(path: Path, table: tuple[float, ...]) -> Any:
         return model(torch.tensor([IDS])).logits[0].double().numpy()
 
 
-def test_the_logits_change_as_torchs_do(plain: Path) -> None:
-    subject, made = variant(plain, RECIPE)
+@pytest.fixture(scope="module")
+def unchanged(plain: Path) -> tuple[Any, Any]:
+    """Logits of the source, by llama.cpp and by torch."""
+    (schedule,) = resolve(str(plain)).schedules
+    return by_llama_cpp(plain), by_torch(plain, schedule.inv_freq)
+
+
+@pytest.mark.parametrize("recipe", ["int8:sym", "int8:affine"])
+def test_the_logits_change_as_torchs_do(
+    plain: Path, unchanged: tuple[Any, Any], recipe: str
+) -> None:
+    """Divisors over the model's base, with zeros; and over base 1."""
+    subject, made = variant(plain, recipe)
     out = plain.with_name("variant.gguf")
-    written = write(made, f"gguf={out}", source=subject)
+    written = write(made, f"gguf={out}", source=subject, force=True)
     assert written.max_ulp <= 2
-    engine = by_llama_cpp(out) - by_llama_cpp(plain)
-    torch_change = by_torch(plain, made.schedules[0].inv_freq) - by_torch(
-        plain, made.base[0].inv_freq
-    )
+    assert any("freq_base is 1" in n for n in written.notes) == (recipe == "int8:affine")
+    engine = by_llama_cpp(out) - unchanged[0]
+    torch_change = by_torch(plain, made.schedules[0].inv_freq) - unchanged[1]
     # The first token has position 0, which no table turns.
     a, b = engine[1:].ravel(), torch_change[1:].ravel()
     assert np.abs(b).max() > 1
