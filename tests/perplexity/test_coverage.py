@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from random import Random
+from statistics import fmean, pstdev
 
 import pytest
 
 from ropeaudit.perplexity.statistics.paired import inflation
 from ropeaudit.perplexity.statistics.sequence import LEAST, Sequential
+from tests.perplexity import betting
 from tests.perplexity.scores import measured, measured_differences, scores
 
 BLOCK = 5
@@ -100,6 +102,16 @@ def test_the_paired_interval_of_measured_differences_is_right() -> None:
     assert right >= 0.92 * 400
 
 
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_no_order_of_the_measured_text_is_wrong_too_often(recipe: str) -> None:
+    random, orders, text = Random(29), 400, measured_differences(recipe)
+    assert sum(misses_at_any_look(text, random) for _ in range(orders)) <= 0.05 * orders
+    exact = math.exp(math.fsum(text) / len(text))
+    for _ in range(50):
+        low, high = stopped(text, random, threshold=1.05).interval() or (0.0, math.inf)
+        assert (low > 1.05) == (exact > 1.05) or low == high == pytest.approx(exact)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("windows", [27, 55, 220])
 @pytest.mark.parametrize("source", [*RECIPES, "student", "skewed"])
@@ -156,3 +168,22 @@ def test_the_rate_at_which_the_paired_interval_is_right(
         print(f"\n{recipe}, {windows} windows: paired interval right in {right / texts:.2%}")
     # Of few skewed, correlated sums it falls short; docs/perplexity.md says how far.
     assert right / texts >= (0.92 if windows >= 16 else 0.84)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [r for r in RECIPES if not r.startswith("noise")])
+def test_a_betting_interval_needs_more_windows(
+    recipe: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random, texts, windows, limit = Random(31), 20, 220, math.log(1.05)
+    ours = theirs = 0
+    for _ in range(texts):
+        text = from_measured(recipe, windows, random)
+        centre, wide = fmean(text), 10 * pstdev(text)  # more than anybody knows beforehand
+        ours += stopped(text, random, threshold=1.05).n
+        random.shuffle(text)
+        looks = enumerate(betting.intervals(text, centre - wide, centre + wide), 1)
+        theirs += next((n for n, (a, b) in looks if not a <= limit <= b), windows)
+    with capsys.disabled():
+        print(f"\n{recipe}: verdict after {ours / texts:.1f}, by betting {theirs / texts:.1f}")
+    assert ours < theirs

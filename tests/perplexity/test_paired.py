@@ -8,7 +8,7 @@ import random
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropeaudit.errors import InvalidValue
@@ -34,6 +34,7 @@ def test_students_quantile_is_that_of_mpmath(df: int) -> None:
         assert float(tail(quantile(df, 0.99))) == pytest.approx(0.01, rel=1e-11)
 
 
+@settings(max_examples=40)
 @given(windows)
 def test_inflation_is_the_ratio_of_perplexities(rows: list[tuple[float, float, int]]) -> None:
     tokens = [n for *_, n in rows]
@@ -49,6 +50,7 @@ def test_inflation_is_the_ratio_of_perplexities(rows: list[tuple[float, float, i
     assert math.log(back.low) == pytest.approx(-math.log(found.high), abs=1e-9)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(nats, nats), min_size=2, max_size=8))
 def test_up_to_eight_windows_it_is_the_textbook_interval(rows: list[tuple[float, float]]) -> None:
     found = inflation(scores([100 * b for b, _ in rows]), scores([100 * v for _, v in rows]))
@@ -145,6 +147,7 @@ def test_an_enormous_loss_does_not_overflow() -> None:
     assert found.low == 0.0
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.floats(-1, 3), st.floats(-1, 3), st.integers(1, 99)), min_size=2,
              max_size=8),

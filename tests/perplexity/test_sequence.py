@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropeaudit.errors import InvalidValue
@@ -69,6 +69,7 @@ def test_no_interval_while_the_bayes_factor_cannot_reach_its_bound() -> None:
     assert fed([*values, 0.3], population=100).interval() is not None
 
 
+@settings(max_examples=40)
 @given(st.lists(small, min_size=2, max_size=30))
 def test_after_the_last_window_it_is_the_figure_itself(values: list[float]) -> None:
     sequence = fed(values, population=len(values))
@@ -78,6 +79,7 @@ def test_after_the_last_window_it_is_the_figure_itself(values: list[float]) -> N
     assert found[0] == found[1] == pytest.approx(math.exp(math.fsum(values) / len(values)))
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(small, st.integers(1, 4096)), min_size=1, max_size=30))
 def test_the_ratio_weighs_by_targets(rows: list[tuple[float, int]]) -> None:
     sequence = fed([x for x, _ in rows], weights=[float(w) for _, w in rows], population=50)
@@ -85,6 +87,7 @@ def test_the_ratio_weighs_by_targets(rows: list[tuple[float, int]]) -> None:
     assert sequence.log_ratio == pytest.approx(expected, abs=1e-9)
 
 
+@settings(max_examples=40)
 @given(st.lists(small, min_size=6, max_size=20), st.floats(-3, 3), st.floats(0.1, 10))
 def test_moving_and_stretching_the_differences_does_the_same_to_the_interval(
     values: list[float], move: float, stretch: float
@@ -95,6 +98,7 @@ def test_moving_and_stretching_the_differences_does_the_same_to_the_interval(
     assert moved.log_ratio == pytest.approx(move + stretch * plain.log_ratio, abs=1e-6)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(small, st.integers(50, 100)), min_size=6, max_size=25))
 def test_unequal_windows_use_the_residuals_of_the_ratio(rows: list[tuple[float, int]]) -> None:
     sequence = fed([x for x, _ in rows], weights=[float(w) for _, w in rows], population=80)
