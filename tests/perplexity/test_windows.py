@@ -128,13 +128,14 @@ def test_a_stride_of_the_whole_length_is_full(tokens: int, length: int) -> None:
 
 def rolling(tokens: int, length: int) -> list[tuple[int, int, int]]:
     """First input, first target and end of each request that lm-evaluation-harness's rolling
-    loglikelihood makes of a text whose token 0 is its prefix: ``length`` targets side by side,
-    each request with its targets' inputs and nothing before them."""
+    loglikelihood makes of a text whose token 0 is its prefix (get_rolling_token_windows with a
+    context of 1, and make_disjoint_window): ``length`` targets side by side, each request with
+    ``length`` inputs, so that only what is left over at the end sees more than its own."""
     found = []
     target = 1
     while target < tokens:
         end = min(target + length, tokens)
-        found.append((target - 1, target, end))
+        found.append((max(end - length - 1, 0), target, end))
         target = end
     return found
 

@@ -164,7 +164,8 @@ def _column(place: Place, row: dict[str, Any]) -> str:
 
 def _texts(place: Place, rows: Iterable[dict[str, Any]], column: str) -> tuple[list[str], bool]:
     """Texts of the rows until there is enough, and whether these are all; empty cells left out."""
-    parts, size = [], 0
+    parts: list[str] = []
+    size = 0
     for number, row in enumerate(rows):
         if size >= ENOUGH:
             return parts, False
