@@ -21,7 +21,7 @@ factor of the true mean is a martingale, so Ville's inequality holds over all lo
 Tingley and Bojinov, Anytime-valid linear models, arXiv 2210.08589; Wang and Ramdas, Anytime-valid
 t-tests and confidence sequences for Gaussian means with unknown variance, arXiv 2310.03722).
 
-What is guaranteed: for normally distributed differences 1 - alpha = 99 % over all looks, exactly,
+What is guaranteed: for normally distributed differences at least 1 - alpha = 99 % over all looks,
 however few the windows and whatever their spread. For others it is the asymptotic kind (compare
 Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, Time-uniform central limit theory and asymptotic
 confidence sequences, Annals of Statistics 2024): whoever knows no bound beforehand cannot promise
