@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from ropeaudit.errors import PackError, quoted
+from ropeaudit.errors import PackError, quoted, quoted_path
 
 MAX_DEPTH = 20
 
@@ -24,21 +24,23 @@ def parse(data: bytes, file: str) -> Any:
     try:
         node = yaml.compose(data.decode("utf-8"), Loader=_LOADER)
     except UnicodeDecodeError:
-        raise PackError(f"{quoted(file)} is not UTF-8 text") from None
+        raise PackError(f"{quoted_path(file)} is not UTF-8 text") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "not valid YAML"
-        raise PackError(f"{quoted(file)}{line}: {quoted(problem)}") from None
+        if "another document" in problem:
+            problem = "a second document begins; write one document a file"
+        raise PackError(f"{quoted_path(file)}{line}: {quoted(problem)}") from None
     except RecursionError:
-        raise PackError(f"{quoted(file)} is nested too deeply") from None
+        raise PackError(f"{quoted_path(file)} is nested too deeply") from None
     return None if node is None else _plain(node, file, set(), 0)
 
 
 def _plain(node: yaml.Node, file: str, seen: set[int], depth: int) -> Any:
-    where = f"{quoted(file)}, line {node.start_mark.line + 1}"
+    where = f"{quoted_path(file)}, line {node.start_mark.line + 1}"
     if id(node) in seen:
-        raise PackError(f"{where}: anchors and aliases are not used in rule packs")
+        raise PackError(f"{where}: anchors and aliases are not read; write the value out")
     seen.add(id(node))
     if depth > MAX_DEPTH:
         raise PackError(f"{where}: nested deeper than {MAX_DEPTH} levels")
@@ -53,7 +55,7 @@ def _plain(node: yaml.Node, file: str, seen: set[int], depth: int) -> Any:
         if not isinstance(key, str):
             raise PackError(f"{where}: a key must be plain text")
         if key in found:
-            raise PackError(f"{quoted(file)}, line {line}: the key {quoted(key)} stands twice")
+            raise PackError(f"{quoted_path(file)}, line {line}: the key {quoted(key)} stands twice")
         found.lines[key] = line
         found[key] = _plain(value, file, seen, depth + 1)
     return found

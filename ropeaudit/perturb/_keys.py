@@ -122,4 +122,4 @@ def file() -> Key:
             raise ValueError("a path of printable characters")
         return text
 
-    return Key(read=read)
+    return Key(read=read, path=True)

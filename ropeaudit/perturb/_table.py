@@ -85,7 +85,7 @@ def _first(schedule: Schedule, at: str | int, span: int) -> int:
 
 def _gap_of(schedule: Schedule, at: str | int, codim: int, dlog: float) -> int:
     values = schedule.inv_freq
-    best: tuple[float, int] | None = None
+    best: tuple[float, int, float] | None = None
     for gap in range(1, (len(values) - 1) // (codim - 1) + 1):
         try:
             first = _first(schedule, at, (codim - 1) * gap)
@@ -94,12 +94,19 @@ def _gap_of(schedule: Schedule, at: str | int, codim: int, dlog: float) -> int:
         second = first + gap
         if second >= len(values) or not (values[first] > 0 and values[second] > 0):
             continue
-        off = abs(abs(math.log(values[first] / values[second])) - dlog)
+        apart = abs(math.log(values[first] / values[second]))
+        off = abs(apart - dlog)
         if best is None or off < best[0]:
-            best = off, gap
+            best = off, gap, apart
     if best is None:
         raise Refused(f"no {codim} channels that turn follow each other from {at} on")
-    return best[1]
+    off, gap, apart = best
+    if off > dlog / 2:
+        raise Refused(
+            f"dlog is {dlog:.4g}, and the nearest that the table has is {apart:.4g} "
+            f"(gap={gap}); take that gap or another dlog"
+        )
+    return gap
 
 
 def landed(value: float, other: float) -> bool:

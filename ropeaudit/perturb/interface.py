@@ -24,12 +24,14 @@ class Key:
     ``read`` turns the value's text into the parameter and raises ValueError, with what was
     expected as its message; ``write`` is its canonical text. ``always``: the canonical text names
     the key even where its value is the default. ``aliases``: other spellings, as configs have them.
+    ``path``: the value names a file.
     """
 
     read: Callable[[str], Any]
     write: Callable[[Any], str] = str
     always: bool = True
     aliases: tuple[str, ...] = ()
+    path: bool = False
 
 
 @record(kw_only=True)

@@ -22,6 +22,7 @@ MAX_STEPS = 32
 MAX_LAYER = 100_000
 
 _PLUS = re.compile(r"\+(?=[A-Za-z])")
+_STRAY = re.compile(r"\+(?=\s|\+|$)")
 _SCOPE = re.compile(r"@(layers=[^@]*|head=[^@]*|[A-Za-z]\w*)$")
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 
@@ -99,23 +100,26 @@ def parse(text: str | Recipe) -> Recipe:
     parts = _PLUS.split(text.strip())
     if len(parts) > MAX_STEPS:
         raise UsageError(f"a recipe of {len(parts)} steps, expected at most {MAX_STEPS}")
+    if any(not part.strip() or (_STRAY.search(part) and not _holds_path(part)) for part in parts):
+        raise UsageError(
+            f"recipe {quoted(text)}: a + stands directly between two steps, with no space after "
+            "it, as in int8:sym+log4"
+        )
     return Recipe(tuple(map(_step, parts)))
+
+
+def _holds_path(step: str) -> bool:
+    """Whether the step's argument is a file, whose name may hold any sign."""
+    found = heads().get(step.partition(":")[0].strip())
+    return found is not None and any(key.path for key in found[0].keys.values())
 
 
 def _step(text: str) -> Step:
     rest, scope = _scoped(text.strip(), text)
     name, colon, arguments = rest.partition(":")
-    name = name.strip()
-    found = heads().get(name)
-    if found is None:
-        near = suggestion(name, heads())
-        raise UsageError(
-            f"recipe {quoted(text)}: no perturbation {quoted(name)}"
-            f"{near or '; known: ' + ', '.join(sorted(heads()))}"
-        )
-    head, module = found
+    head, module = _head(name.strip(), text)
     if colon and not arguments.strip():
-        raise UsageError(f"recipe {quoted(text)}: nothing follows the colon; write {head.usage}")
+        raise UsageError(f"recipe {quoted(name)}: nothing follows the colon; write {head.usage}")
     values = _values(head, arguments.strip(), text)
     try:
         params = _params(module, head, values)
@@ -123,6 +127,17 @@ def _step(text: str) -> Step:
     except ValueError as error:
         raise UsageError(f"recipe {quoted(text)}: {error}; write {head.usage}") from None
     return Step(head=_canonical_head(module, params), params=params, scope=scope)
+
+
+def _head(name: str, text: str) -> tuple[Head, Perturbation]:
+    found = heads().get(name)
+    if found is None:
+        near = suggestion(name.lower(), heads())
+        raise UsageError(
+            f"recipe {quoted(text)}: no perturbation {quoted(name)}"
+            f"{near or '; known: ' + ', '.join(sorted(heads()))}"
+        )
+    return found
 
 
 def _scoped(rest: str, text: str) -> tuple[str, Scope]:
@@ -142,6 +157,12 @@ def _scoped(rest: str, text: str) -> tuple[str, Scope]:
                 )
             found[key] = int(value)
         rest = rest[: match.start()]
+    place, sign, left = rest.partition("@")
+    if sign and not _holds_path(rest):
+        raise UsageError(
+            f"recipe {quoted(text)}: @{quoted(left)} is no scope; write @layer_type or "
+            f"@layers=3-7 after {quoted(place)}"
+        )
     return rest, Scope(**found)
 
 
@@ -179,9 +200,10 @@ def _values(head: Head, arguments: str, text: str) -> dict[str, str]:
     for part in arguments.split(","):
         name, sign, value = (p.strip() for p in part.partition("="))
         if not sign or not value:
-            raise UsageError(
-                f"recipe {quoted(text)}: {quoted(part)} is not key=value; write {head.usage}"
+            said = (
+                f"{quoted(part)} is not key=value" if part.strip() else "a comma separates nothing"
             )
+            raise UsageError(f"recipe {quoted(text)}: {said}; write {head.usage}")
         if name not in spellings:
             near = suggestion(name, spellings) or f"; write {head.usage}"
             raise UsageError(f"recipe {quoted(text)}: {head.name} has no key {quoted(name)}{near}")

@@ -155,11 +155,15 @@ def _told(step: Step, found: Sequence[Mapping[str, Any]]) -> list[str]:
     """What a step decided from the tables, in words; the same for several schedules once."""
     said = []
     for entry in found:
-        words = [f"channels {ranges(entry['channels'])}"] if "channels" in entry else []
-        if "target" in entry:
-            words.append(f"at {entry['target']:.7g}")
-        if "landed_on" in entry:
-            words.append(f"where {ranges(entry['landed_on'])} already turned")
+        words = []
+        if "channels" in entry:
+            at = f" at {entry['target']:.7g}" if "target" in entry else ""
+            on = (
+                f", where {ranges(entry['landed_on'])} already turned"
+                if "landed_on" in entry
+                else ""
+            )
+            words.append(f"channels {ranges(entry['channels'])}{at}{on}")
         words += [
             f"channel {n['channel']} moved on by {n['moved_dlog']:+g} in log, off another channel"
             for n in entry.get("nudged", ())
@@ -169,7 +173,7 @@ def _told(step: Step, found: Sequence[Mapping[str, Any]]) -> list[str]:
         if "sha256" in entry:
             words.append(f"factors of sha256 {entry['sha256'][:12]}")
         if words:
-            said.append(f"{safe(step.text)}: {', '.join(words)}")
+            said.append(f"{safe(step.text)}: {'; '.join(words)}")
     return list(dict.fromkeys(said))
 
 

@@ -160,7 +160,7 @@ def test_places_in_the_spectrum() -> None:
 
 
 def test_a_log_distance_finds_the_nearest_gap() -> None:
-    for dlog, gap in ((GAP, 1), (3.4 * GAP, 3), (3.6 * GAP, 4), (1e-9, 1), (1e9, 15)):
+    for dlog, gap in ((GAP, 1), (3.4 * GAP, 3), (3.6 * GAP, 4), (0.7 * GAP, 1), (20 * GAP, 15)):
         _, found = run(SMOLLM, f"cluster:at=0,codim=3,dlog={dlog!r},to=gm")
         assert found["channels"] == [0, gap, 2 * gap]
 
@@ -172,6 +172,8 @@ def test_a_log_distance_finds_the_nearest_gap() -> None:
         ("cluster:at=0,codim=33,gap=1", "no channel 32"),
         ("cluster:at=mid,codim=33,gap=1", "33 channels in a row"),
         ("cluster:at=40,codim=2,dlog=1", "no 2 channels"),
+        ("cluster:at=0,codim=3,dlog=0.1", r"nearest that the table has is 0.3598 \(gap=1\)"),
+        ("swap:at=0,dlog=1e9", r"nearest that the table has is 11.15 \(gap=31\)"),
         ("cluster:at=0,codim=2,gap=1,to=1e39", "outside what float32 holds"),
         ("cluster:at=0,codim=2,gap=1,to=1e-60", "outside what float32 holds"),
         ("apart:at=0,gap=40", "no channel 40"),

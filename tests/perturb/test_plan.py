@@ -55,6 +55,11 @@ variants:
         ("variant: [int8:sym]", "line 1: unknown key variant; did you mean variants"),
         ("variants: int8:sym", "variants is no list"),
         ("variants: []", "variants is no list"),
+        ("variants: &a [int8:sym]\nb: *a", "plan.yaml, line 1: anchors and aliases are not read"),
+        (
+            "variants: [int8:sym]\n---\nvariants: [log4]",
+            "line 2: a second document begins; write one",
+        ),
         ("variants:\n  - [int8:sym]", "variant 1 is neither a recipe nor a mapping"),
         ("variants:\n  - int9:sym", "variant 1: recipe int9:sym: no perturbation int9"),
         ("variants:\n  - grid: {a: [1]}", "recipe is missing"),

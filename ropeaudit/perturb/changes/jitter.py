@@ -35,5 +35,5 @@ def apply(params: Params, schedule: Schedule) -> Changed:
     values = {k: schedule.inv_freq[k] + k * params.eps for k in turning(schedule)}
     wrong = next((k for k, v in values.items() if v < 0 <= schedule.inv_freq[k]), None)
     if wrong is not None:
-        raise Refused(f"the jitter makes channel {wrong} negative; take a smaller eps")
+        raise Refused(f"the jitter makes channel {wrong} negative; take an eps nearer to 0")
     return changed(schedule, values)
