@@ -37,6 +37,7 @@ from ropeaudit.checks._laws import Fit, fit, relation, same
 from ropeaudit.checks._lengths import UNSCALED, number, passed, place, skipped, unknown
 from ropeaudit.checks._words import about
 from ropeaudit.checks.interface import Case
+from ropeaudit.errors import quoted
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
@@ -147,9 +148,15 @@ def _law(held: Schedule, found: Difference, case: Case) -> tuple[str, bool]:
     if plain is not None:
         return _fitted(plain, built), True
     lost = [k for k, v in enumerate(held.inv_freq) if not 0 < v < 1e4]
+    still = not any(held.inv_freq[k] for k in lost)
+    has = f"it has {len(lost)} value{'s' if len(lost) > 1 else ''}"
     if lost and _agree_but(lost, built, held):
-        what = "that are no frequencies" if any(held.inv_freq[k] for k in lost) else "of 0"
-        return f"it has {len(lost)} values {what}, the others agree", True
+        return f"{has} {'of 0' if still else 'that are no frequencies'}, the others agree", True
+    recipe = held.fact("recipe")
+    if recipe is not None:
+        return f"it is what {quoted(recipe.value)} makes of it", bool(lost)
+    if lost and still:
+        return f"{has} of 0, and others differ too", True
     if lost:
         return "it looks like memory that was never initialised", True
     ratios = {round(b / a, 5) for a, b in zip(built.inv_freq, held.inv_freq, strict=True) if a}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ropeaudit.checks import config_vs_stored as check
 from ropeaudit.findings import Severity, Status
+from ropeaudit.perturb.variant import make
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule
 from ropeaudit.schedule.float32 import round_to
@@ -177,6 +178,26 @@ def test_a_part_that_is_lost_is_no_uninitialised_memory(value: float, said: str)
     (found,) = outcomes(check, built, stored(built, values))
     assert said in found.message
     assert found.severity is None
+
+
+def test_a_quantised_table_is_no_uninitialised_memory() -> None:
+    built = plain()
+    values = [round(v * 127) / 127 for v in built.inv_freq]
+    (found,) = outcomes(check, built, stored(built, values))
+    assert "it has 25 values of 0, and others differ too" in found.message
+    assert found.severity is None
+
+
+@pytest.mark.parametrize("recipe", ["int8:sym", "noise:eps=0.01,seed=0", "keep:from=0,to=40"])
+def test_a_variant_is_named_after_its_recipe(recipe: str) -> None:
+    built = plain()
+    (made,) = make([built], recipe).schedules
+    held = replace(stored(made), provenance=made.provenance)
+    (found,) = outcomes(check, built, held)
+    said = "of 0, the others agree" if "keep" in recipe else f"it is what {recipe} makes of it"
+    assert said in found.message
+    assert "initialised" not in found.message
+    assert found.severity is None or "noise" in recipe
 
 
 def test_a_drift_that_is_cut_off_is_said_so() -> None:
