@@ -143,6 +143,16 @@ def test_windows() -> None:
     assert windows("lfm2", WINDOW) == [64]
 
 
+@pytest.mark.parametrize("name", ["llama", "olmo", "smollm3", "baichuan", "muse-glimmer"])
+def test_rows_that_converters_reorder(name: str) -> None:
+    """The architectures whose converters turn half pairs into interleaved ones."""
+    resolution = build(name, SHAPE)
+    for schedule in resolution.schedules:
+        assert schedule.pairing == "interleaved"
+        assert schedule.parameters["pairing_before_conversion"] == "half"
+    assert "half pairs of the original" in " ".join(notes(resolution).values())
+
+
 def test_no_rotation_at_the_alibi_size() -> None:
     assert "ALiBi" in notes(build("baichuan", SHAPE | {"block_count": 40}))["no_rotary"]
     assert build("baichuan", SHAPE | {"block_count": 32}).schedules

@@ -167,7 +167,9 @@ _SPECIAL = {
         dense_turns=True,
         window=replace(_GLOBAL, period=4, dense_first=True),
     ),
-    "muse-glimmer": replace(_PAIRS, full_still=True, window=Window(base="inherit", period=4)),
+    "muse-glimmer": replace(
+        _PAIRS, permuted=True, full_still=True, window=Window(base="inherit", period=4)
+    ),
     "deepseek2": replace(_DEEPSEEK, log_both=True),
     "deepseek32": _DEEPSEEK,
     "mistral4": _DEEPSEEK,
