@@ -39,6 +39,10 @@ class Conductor:
         self.places: dict[str, None] = {}
         self._plans = plans
         self._tracks = list({p.track.key: p.track for p in plans}.values())
+        if not launcher.streams:
+            # A cell that decides by itself needs the base's scores of all windows beforehand.
+            for plan in plans:
+                plan.base.wanted = len(plan.base.blocks)
         self._launcher = launcher
         self._store = store
         self._progress = progress
@@ -71,9 +75,14 @@ class Conductor:
                 self._number += 1
                 track.task = self._number
                 self._flying[self._number] = track
-                windows = tuple(track.blocks[n] for n in blocks)
+                alone = not self._launcher.streams and track is not plan.base
                 self._launcher.submit(
-                    Task(number=self._number, variant=track.variant, blocks=windows)
+                    Task(
+                        number=self._number,
+                        variant=track.variant,
+                        blocks=tuple(track.blocks[n] for n in blocks),
+                        stop=plan.stop(blocks) if alone else None,
+                    )
                 )
         return bool(self._flying)
 
@@ -85,7 +94,7 @@ class Conductor:
         if track is base:
             return base, base.missing(base.wanted)
         if plan.sequential is None:
-            return track, track.missing(len(track.blocks))
+            return track, track.missing()
         plan.look()
         if plan.done:
             self._keep_cell(plan)
@@ -94,11 +103,8 @@ class Conductor:
         if not base.has(number):
             base.wanted = max(base.wanted, number + 1)
             return base, base.missing(base.wanted) if self._open(base) else ()
-        if not self._launcher.streams:
-            return track, (number,)
         # As far as the base goes: the task is stopped where the cell is decided.
         stop = next((n for n in range(number, len(base.blocks)) if not base.has(n)), None)
-        stop = len(base.blocks) if stop is None else stop
         return track, tuple(n for n in track.missing(stop) if n >= number)
 
     def _open(self, track: Track) -> bool:
@@ -128,10 +134,9 @@ class Conductor:
             return
         for score in event.scores:
             track.scores.setdefault(score.index, score)
-            track.fresh.add(score.index)
         track.seconds += event.seconds
         track.peak_bytes = max(track.peak_bytes, event.peak_bytes)
-        self._new += sum(w.length for b in track.blocks for w in b if w.index in track.fresh)
+        self._new += len(event.scores) * track.context
         self.places[str(event.where.get("device"))] = None
         plan = next(p for p in self._plans if p.track is track)
         plan.look()
@@ -143,7 +148,6 @@ class Conductor:
             self._keep_cell(plan)
         else:
             self._keep_part(track, event)
-        track.fresh.clear()
         self._tell()
 
     def _stop(self, track: Track) -> None:
@@ -210,10 +214,10 @@ class Conductor:
         done = total = 0
         finished = {p.track.key for p in self._plans if p.track is not p.base and p.done}
         for track in self._tracks:
-            have = sum(w.length for b in track.blocks for w in b if w.index in track.scores)
+            have = len(track.scores) * track.context
             over = track.error is not None or track.key in finished
             done += have
-            total += have if over else track.tokens
+            total += have if over else track.windows * track.context
         spent = time.perf_counter() - self._since
         left = spent / self._new * (total - done) if self._new else None
         self._progress(done, total, left)

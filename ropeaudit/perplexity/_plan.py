@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from ropeaudit.perplexity import keys
 from ropeaudit.perplexity._order import blocks, shuffled
-from ropeaudit.perplexity.launch.interface import Ended, Prepared
+from ropeaudit.perplexity.launch.interface import Ended, Prepared, Stop
 from ropeaudit.perplexity.records import Settings, Window, WindowScore
 from ropeaudit.perplexity.statistics.sequence import Sequential
 from ropeaudit.perturb.recipe import Recipe
 from ropeaudit.perturb.variant import Variant, make
-from ropeaudit.records import field, record
+from ropeaudit.records import field, record, replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.geometry import dlog, phase_drift
 
@@ -34,7 +35,6 @@ class Track:
     blocks: tuple[tuple[Window, ...], ...]
     wanted: int = 0
     scores: dict[int, WindowScore] = field(default_factory=dict)
-    fresh: set[int] = field(default_factory=set)
     seconds: float = 0.0
     peak_bytes: int = 0
     kept: int = 0
@@ -47,20 +47,17 @@ class Track:
         return sum(map(len, self.blocks))
 
     @property
-    def tokens(self) -> int:
-        return sum(w.length for b in self.blocks for w in b)
+    def whole(self) -> bool:
+        return len(self.scores) == self.windows
 
     def has(self, number: int) -> bool:
         """Whether every window of a block is scored."""
         return all(w.index in self.scores for w in self.blocks[number])
 
-    def missing(self, stop: int) -> tuple[int, ...]:
-        """Blocks before ``stop`` that are not scored."""
-        return tuple(n for n in range(stop) if not self.has(n))
-
-    @property
-    def whole(self) -> bool:
-        return not self.missing(len(self.blocks))
+    def missing(self, stop: int | None = None) -> tuple[int, ...]:
+        """Blocks before ``stop`` (None: all) that are not scored."""
+        stop = len(self.blocks) if stop is None else stop
+        return () if self.whole else tuple(n for n in range(stop) if not self.has(n))
 
 
 @record(frozen=False, kw_only=True)
@@ -94,10 +91,28 @@ class Plan:
         while not test.done and self.settled < len(self.track.blocks):
             if not (self.track.has(self.settled) and self.base.has(self.settled)):
                 return
-            for window in self.track.blocks[self.settled]:
-                mine, other = self.track.scores[window.index], self.base.scores[window.index]
-                test.add(mine.nll - other.nll, mine.tokens)
+            for difference, targets in self._compared(self.settled):
+                test.add(difference, targets)
             self.settled += 1
+
+    def _compared(self, number: int) -> Iterator[tuple[float, int]]:
+        for window in self.track.blocks[number]:
+            mine, other = self.track.scores[window.index], self.base.scores[window.index]
+            yield mine.nll - other.nll, mine.tokens
+
+    def stop(self, numbers: Sequence[int]) -> Stop | None:
+        """What a worker needs to end the cell by itself in one of these blocks."""
+        test = self.sequential
+        if test is None:
+            return None
+        indices = [w.index for n in numbers for w in self.track.blocks[n]]
+        return Stop(
+            precision=test.precision,
+            threshold=test.threshold,
+            population=self.track.windows,
+            seen=tuple(pair for n in range(self.settled) for pair in self._compared(n)),
+            base={n: self.base.scores[n] for n in indices},
+        )
 
 
 def plans(prepared: Prepared, settings: Settings, recipes: Sequence[Recipe]) -> tuple[Plan, ...]:
@@ -143,7 +158,7 @@ def _at(
     }
     tokens = keys.token_digest(prepared.ids)
     for variant in variants:
-        made = prepared.schedules if variant is None else variant.schedules
+        made = prepared.schedules if variant is None else served(variant)
         table = keys.schedule_id(keys.in_force(made, length))
         key = keys.cell_key(
             model=prepared.digest,
@@ -168,16 +183,24 @@ def _at(
         )
 
 
+def served(variant: Variant) -> tuple[Schedule, ...]:
+    """What a variant has made, by the layer types of the model: parts that were split by layers
+    are named after these layers only as long as they are tables of their own."""
+    pairs = zip(variant.base, variant.schedules, strict=True)
+    return tuple(replace(made, layer_type=base.layer_type) for base, made in pairs)
+
+
 def _moved(variant: Variant, length: int) -> tuple[float, float]:
     """Largest change of a frequency in log, and largest drift of a phase within ``length``."""
     logs, drifts = [0.0], [0.0]
-    used = set(map(id, keys.in_force(variant.schedules, length)))
+    used = keys.in_force(variant.schedules, length)
     for base, made in variant.changed():
-        if id(made) not in used or not made.is_text:
+        if not any(made is s for s in used) or not made.is_text:
             continue
         reach = _reach(made, length)
         for a, b in zip(base.inv_freq, made.inv_freq, strict=True):
-            logs.append(abs(dlog(a, b)))
+            change = dlog(a, b)
+            logs.append(math.inf if math.isnan(change) else abs(change))  # NaN: another sign
             drifts.append(phase_drift(a, b, reach))
     return max(logs), max(drifts)
 

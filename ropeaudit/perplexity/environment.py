@@ -42,9 +42,12 @@ def of(loaded: Loaded) -> Mapping[str, Any]:
 
 
 def device_name(device: str) -> str:
-    """The GPU's name, or the kind of processor; the same name gives the same numbers."""
+    """The GPU's name, or the processor's kind and the instructions that torch uses on it."""
     import torch
 
     if device.startswith("cuda"):
         return str(torch.cuda.get_device_name(torch.device(device)))
-    return f"{device.partition(':')[0]} {platform.machine()}"
+    kind = f"{device.partition(':')[0]} {platform.machine()}"
+    if device.partition(":")[0] != "cpu":
+        return kind
+    return f"{kind} {torch.backends.cpu.get_cpu_capability()}"

@@ -130,7 +130,7 @@ class Result:
     """A whole run, as reports show it.
 
     ``words`` and ``bytes`` of the scored text let perplexities be given per word and per byte: they
-    are of the ``tokens`` of text that the windows of all lengths cover together.
+    are of the ``tokens`` of text that the windows of all lengths score together.
     ``environment``: versions, device, dtype, threads. ``failures``: cells that are missing because
     of an error. ``interrupted``: whether the run was ended from outside; cells may then be missing,
     or hold fewer windows than asked for.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ropeaudit.errors import UsageError, quoted
 from ropeaudit.perplexity.launch.interface import Order
@@ -12,11 +12,12 @@ from ropeaudit.records import record
 
 if TYPE_CHECKING:
     from ropeaudit.perplexity.loading import Loaded
+    from ropeaudit.perplexity.windows import Measure
 
 
 @record(kw_only=True)
 class Text:
-    """``tokens``, ``words`` and ``bytes`` are of the stretch that the windows cover."""
+    """``tokens``, ``words`` and ``bytes`` are of what the windows of all lengths score together."""
 
     corpus: Corpus
     ids: tuple[int, ...]
@@ -30,7 +31,7 @@ class Text:
 def read(order: Order, loaded: Loaded) -> Text:
     """Load, encode and cut; raises UsageError for a model without tokenizer, a tokenizer that
     does not fit, and a text that holds no window."""
-    from ropeaudit.perplexity import corpora, windows
+    from ropeaudit.perplexity import windows
 
     settings = order.settings
     if loaded.encode is None:
@@ -40,6 +41,8 @@ def read(order: Order, loaded: Loaded) -> Text:
         )
     corpus = order.corpus
     if not isinstance(corpus, Corpus):
+        from ropeaudit.perplexity import corpora
+
         corpus = corpora.load(corpus, offline=order.offline)
     ids = tuple(loaded.encode(corpus.text))
     high = max(ids, default=0)
@@ -59,30 +62,39 @@ def read(order: Order, loaded: Loaded) -> Text:
         )
         for length in settings.contexts
     }
-    first, last = _span(cuts)
-    tokenizer = loaded.tokenizer
-    whole = first == 0 and last == len(ids)
-    covered = corpus.text if whole or tokenizer is None else str(tokenizer.decode(ids[first:last]))
+    every = [w for found in cuts.values() for w in found]
+    size = windows.measure(corpus.text, ids, every, _decoder(loaded.tokenizer))
     return Text(
         corpus=corpus,
         ids=ids,
         windows=cuts,
-        tokens=last - first,
-        words=len(covered.split()),
-        bytes=len(covered.encode("utf-8", "replace")),
-        notes=_notes(cuts, settings.windows),
+        tokens=size.tokens,
+        words=size.words,
+        bytes=size.bytes,
+        notes=_notes(cuts, settings.windows, size),
     )
 
 
-def _span(cuts: Mapping[int, Sequence[Window]]) -> tuple[int, int]:
-    every = [w for windows in cuts.values() for w in windows]
-    return min(w.start for w in every), max(w.start + w.length for w in every)
+def _decoder(tokenizer: Any) -> Callable[[Sequence[int]], str]:
+    def decode(ids: Sequence[int]) -> str:
+        return str(
+            tokenizer.decode(
+                list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
+            )
+        )
+
+    return decode
 
 
-def _notes(cuts: Mapping[int, Sequence[Window]], count: int | None) -> tuple[str, ...]:
-    """Where the text holds fewer windows than were asked for."""
-    return tuple(
-        f"the text holds {len(windows)} windows of {length} tokens, not {count}"
-        for length, windows in cuts.items()
-        if count is not None and len(windows) < count
-    )
+def _notes(
+    cuts: Mapping[int, Sequence[Window]], count: int | None, size: Measure
+) -> tuple[str, ...]:
+    """Where the text holds fewer windows than were asked for, and where words were not found."""
+    notes = [
+        f"the text holds {len(found)} windows of {length} tokens, not {count}"
+        for length, found in cuts.items()
+        if count is not None and len(found) < count
+    ]
+    if not size.exact:
+        notes.append("words and bytes are those of the decoded tokens, not of the text itself")
+    return tuple(notes)

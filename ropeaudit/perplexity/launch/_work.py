@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ropeaudit.errors import RopeAuditError
 from ropeaudit.perplexity.launch import _text
-from ropeaudit.perplexity.launch.interface import Ended, Order, Part, Prepared, Task
+from ropeaudit.perplexity.launch.interface import Ended, Order, Part, Prepared, Stop, Task
 from ropeaudit.perplexity.records import Window
 from ropeaudit.records import replace
 
@@ -36,7 +36,7 @@ def model(order: Order) -> Loaded:
 
 def parts(
     loaded: Loaded, ids: Sequence[int], task: Task, *, bos: bool, batch: int | None
-) -> Iterator[Part]:
+) -> Generator[Part, None, None]:
     """Score a task's blocks, one part each; the model is restored when the iterator ends."""
     from ropeaudit.perplexity import environment
     from ropeaudit.perplexity.evaluate import peak_bytes, reset_peak, score
@@ -62,6 +62,24 @@ def parts(
                 where=where,
             )
             started = now
+
+
+def until(found: Iterator[Part], stop: Stop | None) -> Iterator[Part]:
+    """Parts up to the one that decides the cell."""
+    if stop is None:
+        yield from found
+        return
+    from ropeaudit.perplexity.statistics.sequence import Sequential
+
+    test = Sequential(stop.precision, stop.threshold, population=stop.population)
+    for difference, targets in stop.seen:
+        test.add(difference, targets)
+    for part in found:
+        yield part
+        for score in part.scores:
+            test.add(score.nll - stop.base[score.index].nll, score.tokens)
+        if test.done:
+            return
 
 
 def _cut(ids: Sequence[int], block: Sequence[Window]) -> tuple[list[int], list[Window]]:

@@ -30,7 +30,7 @@ class Prepared:
     """Model and text as they were found, without the weights.
 
     ``windows``: those of each context length, in the text's order. ``tokens``, ``words`` and
-    ``bytes`` are of the stretch of text that the windows cover.
+    ``bytes`` are of what the windows of all lengths score together.
     """
 
     model: str
@@ -47,12 +47,28 @@ class Prepared:
 
 
 @record(kw_only=True)
+class Stop:
+    """When a cell is decided, for a launcher that cannot be told so in a task's middle.
+
+    The arguments of ``Sequential``, the (difference, targets) that it has ``seen``, and the base's
+    scores of the windows to come.
+    """
+
+    precision: float | None
+    threshold: float | None
+    population: int
+    seen: tuple[tuple[float, int], ...]
+    base: Mapping[int, WindowScore]
+
+
+@record(kw_only=True)
 class Task:
     """Blocks of windows to score under one variant; ``number`` tells it from other tasks."""
 
     number: int
     variant: Variant | None
     blocks: tuple[tuple[Window, ...], ...]
+    stop: Stop | None = None
 
 
 @record(kw_only=True)
@@ -79,7 +95,7 @@ class Launcher(Protocol):
     """Measures tasks for one run; used by one thread.
 
     ``capacity``: tasks that are taken at once. ``streams``: whether parts come as they are made, so
-    that stopping a task in its middle saves anything.
+    that ``stop`` saves anything; the tasks of others carry their own :class:`Stop`.
     """
 
     capacity: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from ropeaudit.errors import UsageError
@@ -24,7 +24,7 @@ class Local:
         self._order: Order | None = None
         self._ids: tuple[int, ...] = ()
         self._task: Task | None = None
-        self._parts: Iterator[Part] | None = None
+        self._parts: Generator[Part, None, None] | None = None
 
     def prepare(self, order: Order) -> Prepared:
         self._order, self._loaded = order, _work.model(order)
@@ -61,7 +61,7 @@ class Local:
     def close(self) -> None:
         parts, self._parts, self._task = self._parts, None, None
         if parts is not None:
-            parts.close()  # type: ignore[attr-defined]  # a generator: puts the tables back
+            parts.close()  # puts the model's tables back
 
 
 def start(address: str | None) -> Local:

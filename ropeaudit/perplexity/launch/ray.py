@@ -10,6 +10,7 @@ versions of torch and transformers, and the model under the same path.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,7 +146,10 @@ def _versions(environment: Mapping[str, Any]) -> dict[str, str]:
 def _model(
     reference: str, device: str | None, dtype: str | None, offline: bool, contexts: Sequence[int]
 ) -> Loaded:
-    """One model stays loaded in each worker process, for all its tasks."""
+    """One model stays loaded in a worker process, for all its tasks.
+
+    Ray ends processes that had a GPU after each task, so that its memory is free for the next.
+    """
     from ropeaudit.perplexity import loading
 
     return loading.load(reference, device=device, dtype=dtype, offline=offline, contexts=contexts)
@@ -176,7 +180,9 @@ def _cell(
     try:
         loaded = _loaded(order)
         _require(expected, loaded.digest, environment.versions())
-        found += _work.parts(loaded, ids, task, bos=order.settings.bos, batch=order.batch)
+        made = _work.parts(loaded, ids, task, bos=order.settings.bos, batch=order.batch)
+        with closing(made):
+            found += _work.until(made, task.stop)
     except RopeAuditError as error:
         found.append(_work.failed(task.number, error))
     except Exception:
