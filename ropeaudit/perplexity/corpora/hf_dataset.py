@@ -55,6 +55,8 @@ def load(reference: str, *, offline: bool) -> Corpus:
         )
     with _explained(place):
         where, commit = _located(place, offline=offline)
+    cached = not place.local and where != place.repo
+    with _explained(place, cached=cached):
         found = _opened(place, where, commit)
         split = _split(place, list(found))
         first, rows = _first(found[split])
@@ -76,7 +78,7 @@ def _located(place: Place, *, offline: bool) -> tuple[str, str | None]:
             raise SourceError(f"there is no folder {quoted_path(folder)}; check the spelling")
         return str(folder), None
     hub = import_module("huggingface_hub")
-    if not offline and not hub.constants.HF_HUB_OFFLINE:
+    if not offline and not import_module("huggingface_hub.constants").HF_HUB_OFFLINE:
         api = hub.HfApi(library_name="ropeaudit")
         info = api.dataset_info(
             place.repo, revision=place.revision, timeout=_TIMEOUT, expand=["sha"]
@@ -89,21 +91,18 @@ def _located(place: Place, *, offline: bool) -> tuple[str, str | None]:
             )
         )
     except hub.errors.LocalEntryNotFoundError:
-        raise SourceError(
-            f"{place} is not on this machine and the network is not to be used; "
-            f"run `{_download(place)}` before"
-        ) from None
+        raise _absent(place, "is not on this machine") from None
     return str(folder), folder.name
 
 
-def _download(place: Place) -> str:
-    """The command that puts what is needed into the hub's cache."""
-    words = ["hf download --repo-type dataset", quoted(place.repo)]
+def _absent(place: Place, what: str) -> SourceError:
+    """What to do where the network is not to be used."""
+    command = f"hf download --repo-type dataset {quoted(place.repo)}"
     if place.revision is not None:
-        words.append(f"--revision {quoted(place.revision)}")
+        command += f" --revision {quoted(place.revision)}"
     if place.files is not None:
-        words.append(f"--include '{place.files}'")
-    return " ".join(words)
+        command += f" --include '{place.files}'"
+    return SourceError(f"{place} {what} and the network is not to be used; run `{command}` before")
 
 
 def _opened(place: Place, where: str, commit: str | None) -> Any:
@@ -183,8 +182,11 @@ def _texts(place: Place, rows: Iterable[dict[str, Any]], column: str) -> tuple[l
 
 
 @contextmanager
-def _explained(place: Place) -> Iterator[None]:
-    """Turns what the client and ``datasets`` raise, which may be anything, into one sentence."""
+def _explained(place: Place, *, cached: bool = False) -> Iterator[None]:
+    """Turns what the client and ``datasets`` raise, which may be anything, into one sentence.
+
+    ``cached``: rows are read from the hub's cache, where files may be missing.
+    """
     errors = import_module("huggingface_hub.errors")
     try:
         yield
@@ -204,6 +206,8 @@ def _explained(place: Place) -> Iterator[None]:
             "`hf auth login`"
         ) from None
     except Exception as error:
+        if cached and isinstance(error, FileNotFoundError):
+            raise _absent(place, "is on this machine only in part") from None
         said = quoted(" ".join(str(error).split()), 240)
         if isinstance(error, ValueError) and "onfig" in said:
             raise UsageError(f"{place}: {said}; expected {FORM}") from None
