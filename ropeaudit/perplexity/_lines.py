@@ -23,10 +23,15 @@ def sealed(body: Mapping[str, Any]) -> bytes:
     return text[:-1] + _SEAL + f"{zlib.crc32(text[:-1]):08x}".encode() + b'"}'
 
 
-def opened(line: bytes) -> dict[str, Any] | None:
-    """The object of a line without its line end; None where it is not what ``sealed`` wrote."""
+def sound(line: bytes) -> bool:
+    """Whether a line without its line end is one that ``sealed`` wrote, to the bit."""
     text, seal = line[:-_END], line[-_END:]
-    if seal != _SEAL + f"{zlib.crc32(text):08x}".encode() + b'"}':
+    return seal == _SEAL + f"{zlib.crc32(text):08x}".encode() + b'"}'
+
+
+def opened(line: bytes) -> dict[str, Any] | None:
+    """The object of a sound line; None for any other."""
+    if not sound(line):
         return None
     try:
         found = json.loads(line)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,8 @@ from ropeaudit.records import field, record
 
 SCHEMA = "ropeaudit/perplexity-store/"
 VERSION = 1
+
+_HEAD = re.compile(rb'\{"schema":"([^"\\]*)","kind":"(?:part|cell)","key":"([^"\\]*)",')
 
 
 class StoreFull(UsageError):
@@ -53,7 +56,7 @@ class Store:
         self.path = Path(path)
         self.notes: list[str] = []
         self._shown = quoted_path(path)
-        self._lines: dict[str, list[Mapping[str, Any]]] = {}
+        self._places: dict[str, list[tuple[int, int, int]]] = {}
         self._waiting: list[bytes] = []
         self._read_to = 0
         self._line = 0
@@ -91,17 +94,29 @@ class Store:
         with _lines.locked(self._file, self._shown):
             self._read()
         scores: dict[int, WindowScore] = {}
-        seconds, peak, finished = 0.0, 0, 0
-        lines = self._lines.get(key, ())
-        for line in lines:
+        seconds, parts, peak, finished = 0.0, 0.0, 0, 0
+        for place in self._places.get(key, ()):
+            line = self._at(place)
+            if line is None:
+                continue
             for score in map(_score, line["scores"]):
                 scores.setdefault(score.index, score)
             peak = max(peak, line["peak_bytes"])
             if line["kind"] == "cell":
                 finished = max(finished, len(line["scores"]))
                 seconds = max(seconds, line["seconds"])
-        parts = sum(line["seconds"] for line in lines if line["kind"] == "part")
+            else:
+                parts += line["seconds"]
         return Known(scores=scores, seconds=max(seconds, parts), peak_bytes=peak, finished=finished)
+
+    def _at(self, place: tuple[int, int, int]) -> Mapping[str, Any] | None:
+        """The line at (number, offset, size); None, and a note, for one that cannot be used."""
+        number, offset, size = place
+        found = _lines.opened(os.pread(self._file, size, offset))
+        if found is not None and _is_whole(found):
+            return found
+        self._note_damage(number)
+        return None
 
     def part(
         self, key: str, scores: Sequence[WindowScore], *, seconds: float, peak_bytes: int
@@ -189,39 +204,48 @@ class Store:
         )
 
     def _require_store(self) -> None:
-        if not any(_is_ours(_lines.opened(line)) for line in _lines.whole(self._file, 0)):
+        if not any(_schema(_lines.opened(line)) for line in _lines.whole(self._file, 0)):
             raise UsageError(f"{self._shown} is no store of measurements; give another path")
 
     def _read(self) -> None:
-        """Take in the lines that are new since the last time; the lock is held."""
+        """Find the lines that are new since the last time; the lock is held.
+
+        Only where they are: a store may hold far more than one run asks for.
+        """
         damaged: list[int] = []
-        good = bool(self._line)
+        ours = bool(self._line)
         for text in _lines.whole(self._file, self._read_to):
+            offset = self._read_to
             self._read_to += len(text) + 1
             self._line += 1
             if not text:
                 continue
-            found = _lines.opened(text)
-            if not _is_ours(found):
+            head = _HEAD.match(text) if _lines.sound(text) else None
+            if head is None:
+                self._require_version(_schema(_lines.opened(text)))
                 damaged.append(self._line)
                 continue
-            assert found is not None
-            self._require_version(found["schema"])
-            good = True
-            if not _is_whole(found):
-                damaged.append(self._line)
-                continue
-            self._lines.setdefault(found["key"], []).append(found)
-        if damaged and not good:
+            self._require_version(head[1].decode())
+            ours = True
+            place = (self._line, offset, len(text))
+            self._places.setdefault(head[2].decode(), []).append(place)
+        if damaged and not ours:
             raise UsageError(f"{self._shown} is no store of measurements; give another path")
         for line in damaged:
-            self.notes.append(
-                f"line {line} of the store {self._shown} is damaged and left out; what it held is "
-                "measured again"
-            )
+            self._note_damage(line)
+
+    def _note_damage(self, line: int) -> None:
+        note = (
+            f"line {line} of the store {self._shown} is damaged and left out; what it held is "
+            "measured again"
+        )
+        if note not in self.notes:
+            self.notes.append(note)
 
     def _require_version(self, schema: str) -> None:
         version = schema.removeprefix(SCHEMA)
+        if version == schema:  # nobody's
+            return
         if version.isdecimal() and int(version) <= VERSION:
             return
         raise UsageError(
@@ -236,8 +260,10 @@ def _is_start(tail: bytes) -> bool:
     return start.startswith(tail[: len(start)]) or _lines.opened(tail) is not None
 
 
-def _is_ours(found: Mapping[str, Any] | None) -> bool:
-    return found is not None and str(found.get("schema", "")).startswith(SCHEMA)
+def _schema(found: Mapping[str, Any] | None) -> str:
+    """The schema of a line of ours, else nothing."""
+    name = "" if found is None else str(found.get("schema", ""))
+    return name if name.startswith(SCHEMA) else ""
 
 
 def _is_whole(found: Mapping[str, Any]) -> bool:

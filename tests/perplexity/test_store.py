@@ -191,6 +191,29 @@ def test_a_damaged_line_is_left_out_and_kept(tmp_path: Path, at: float) -> None:
     assert path.read_bytes().splitlines(keepends=True)[:3] == lines
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"seconds": 1, "peak_bytes": 1, "scores": [[0, 1]]},
+        {"seconds": "1", "peak_bytes": 1, "scores": []},
+        {"peak_bytes": 1, "scores": []},
+        {"seconds": 1, "peak_bytes": 1},
+    ],
+)
+def test_an_undamaged_line_that_makes_no_sense_is_left_out(
+    tmp_path: Path, body: dict[str, object]
+) -> None:
+    path = tmp_path / "s.jsonl"
+    line = {"schema": "ropeaudit/perplexity-store/1", "kind": "part", "key": "a"} | body
+    path.write_bytes(_lines.sealed(line) + b"\n")
+    with Store(path) as store:
+        assert not store.known("a").scores
+        assert "line 1 of the store" in store.notes[0]
+        part(store, "a", 3)
+        assert set(store.known("a").scores) == {3}
+        assert len(store.notes) == 1
+
+
 def test_a_line_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     with Store(path) as store:
