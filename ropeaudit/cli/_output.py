@@ -17,10 +17,14 @@ Render = Callable[[str, View], str]
 """Text of the result in a format, by a view that only the console format uses."""
 
 
-def settings(given: Mapping[str, object], *, no_config: bool) -> Settings:
-    """Settings of this run, with the format checked before any work is done."""
+def settings(given: Mapping[str, object], *, no_config: bool, also: Sequence[str] = ()) -> Settings:
+    """Settings of this run, with the format checked before any work is done.
+
+    ``also``: formats of this command that reports of findings do not have.
+    """
     found = load(given, env=os.environ, folder=None if no_config else Path.cwd())
-    load_format(found.format)
+    if found.format not in also:
+        load_format(found.format)
     return found
 
 
@@ -30,17 +34,21 @@ def chosen_format(settings: Settings) -> str:
     return "github" if in_actions and settings.origin("format") == "default" else settings.format
 
 
-def outputs(specs: Sequence[str] | None, targets: Sequence[str] = ()) -> list[tuple[str, Path]]:
+def outputs(
+    specs: Sequence[str] | None, targets: Sequence[str] = (), *, also: Sequence[str] = ()
+) -> list[tuple[str, Path]]:
     """``FMT=PATH`` pairs; raises UsageError for an unknown format or a path given twice.
 
-    A report never takes the place of a target, nor of a config or weights inside one.
+    A report never takes the place of a target, nor of a config or weights inside one. ``also`` as
+    in :func:`settings`.
     """
     found: list[tuple[str, Path]] = []
     for spec in specs or ():
         name, sign, path = spec.partition("=")
         if not sign or not path:
             raise UsageError(f"--output {quoted(spec)} is not FMT=PATH, such as json=report.json")
-        load_format(name)
+        if name not in also:
+            load_format(name)
         target = Path(path)
         why = _why_not(target)
         if why is not None:
