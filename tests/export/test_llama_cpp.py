@@ -11,6 +11,7 @@ import pytest
 from ropeaudit.export.interface import write
 from ropeaudit.resolve import resolve
 from tests.export.variants import variant
+from tests.gguf_float32 import float32_copy
 from tests.models import smollm2
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
@@ -24,25 +25,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """SmolLM2 with every weight as float32, so that both engines compute with the same numbers."""
     gguf = pytest.importorskip("gguf")
     pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
-    reader = gguf.GGUFReader(smollm2())
-    path = tmp_path_factory.mktemp("smollm2") / "f32.gguf"
-    arch = reader.get_field("general.architecture").contents()
-    writer = gguf.GGUFWriter(path, arch)
-    array = gguf.GGUFValueType.ARRAY
-    for name, field in reader.fields.items():
-        if name.startswith("GGUF.") or name in ("general.architecture", "general.file_type"):
-            continue
-        item = field.types[-1] if field.types[0] == array else None
-        writer.add_key_value(name, field.contents(), field.types[0], sub_type=item)
-    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-    for tensor in reader.tensors:
-        values = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
-        writer.add_tensor(tensor.name, np.ascontiguousarray(values, dtype=np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+    return float32_copy(gguf, smollm2(), tmp_path_factory.mktemp("smollm2") / "f32.gguf")
 
 
 def by_llama_cpp(path: Path) -> Any:
