@@ -25,6 +25,9 @@ from ropeaudit.exact.intervals import (
 from ropeaudit.exact.radicals import rational_value
 from ropeaudit.exact.terms import Cutoff, PiBlend, Power, Term
 
+MOST_BITS = 2048
+"""Bits to which a question is asked before it is given up."""
+_FLOOR, _WORK = 256, 1 << 18
 ROUNDS = 5
 """Doublings of the working precision before a value that cancels is left as wide as it is."""
 
@@ -48,6 +51,17 @@ def cutoff(end: Cutoff, bits: int) -> tuple[Fraction, Fraction]:
 def pi(bits: int) -> tuple[Fraction, Fraction]:
     """Bounds of pi, relative width at most ``2**-bits``."""
     return intervals.ends(intervals.pi(bits))
+
+
+def affordable(channels: int) -> int:
+    """Bits for a question about each of so many channels: fewer than MOST_BITS above 128 of them.
+
+    Half of what a verifier may take, so that it finds what was found here.
+    """
+    bits = MOST_BITS
+    while bits > _FLOOR and bits * channels > _WORK:
+        bits //= 2
+    return bits
 
 
 def _narrow(work: Callable[[int], Interval], bits: int) -> Interval:

@@ -16,7 +16,7 @@ MAX_DIGITS = 400
 """Longest text that is taken for an exact number, and the largest exponent of ten in it; a float64
 needs no more than 308 either way, and ``1e999999999`` would fill the memory."""
 
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,6})?")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?0*[0-9]{1,3})?")
 
 
 @record(kw_only=True)

@@ -55,11 +55,11 @@ class Shapes:
 
 
 def turning(exhibit: Exhibit) -> tuple[tuple[int, ...], ...]:
-    """The schedule's groups without static channels."""
+    """The channels of each group that turn; groups without any are left out."""
     schedule = exhibit.schedule
     size, static = len(schedule.inv_freq), schedule.static_channels
-    groups = schedule.groups()
-    return tuple(tuple(k for k in g if k < size and k not in static) for g in groups)
+    turn = (tuple(k for k in g if k < size and k not in static) for g in schedule.groups())
+    return tuple(group for group in turn if group)
 
 
 def shapes(exhibit: Exhibit) -> Shapes | None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice
 
 from ropeaudit.exact.enclosure import enclose, pi
+from ropeaudit.exact.radicals import Vector
 from ropeaudit.proofs._separation import decide, separated
 from ropeaudit.proofs._shapes import (
     SAME_FORM,
@@ -23,9 +24,8 @@ from ropeaudit.proofs._shapes import (
 from ropeaudit.proofs.interface import Claim, Exhibit, Status
 
 CLAIM = "aliasing"
-MAX_PAIRS = 1 << 20
-"""Ordered pairs of equal channels that a certificate lists at most; a sane table has none."""
-_TOO_MANY = "More than half a million pairs of channels are equal, too many to list."
+MAX_PAIRS = 1 << 16
+"""Pairs of equal channels that a certificate lists, and pairs that are compared one by one."""
 _BY_PI = (
     "A sum or difference of channels is no multiple of 2 pi but 0, because pi is transcendental "
     "(Lindemann 1882); then it is a question of equal channels."
@@ -45,13 +45,11 @@ def prove(exhibit: Exhibit) -> Claim:
     if found is None:
         return without_form(exhibit, CLAIM)
     method = _METHODS[found.kind]
-    if sum(len(members) ** 2 for members in found.clusters()) > MAX_PAIRS:
-        return decided(exhibit, CLAIM, Status.UNDECIDED, _TOO_MANY, {"reason": _TOO_MANY})
-    pairs = sorted({pair for group in found.groups for pair in _pairs(found, group)})
+    pairs = [list(pair) for pair in islice(_pairs(found), MAX_PAIRS)]
     if pairs:
         if found.kind is Kind.LOGARITHMS:
             method = SAME_FORM
-        evidence = {"pairs": [list(pair) for pair in pairs]}
+        evidence = {"pairs": pairs}
         return decided(exhibit, CLAIM, Status.REFUTED, method, evidence)
     if found.kind is Kind.LOGARITHMS and not all(
         _apart(found, group, exhibit.bits) for group in found.groups
@@ -60,18 +58,22 @@ def prove(exhibit: Exhibit) -> Claim:
     return decided(exhibit, CLAIM, Status.PROVED, method, {"channels": len(found.terms)})
 
 
-def _pairs(found: Shapes, group: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Channels that are equal, or each other's negative (a blend may be negative)."""
-    same: dict[object, list[int]] = {}
-    for k in group:
-        same.setdefault(found.keys[k], []).append(k)
-    for members in same.values():
-        yield from combinations(members, 2)
-    for k in group:
-        vector = found.vectors.get(k)
-        if vector:
-            opposite = frozenset((key, -value) for key, value in vector.items())
-            yield from ((min(k, j), max(k, j)) for j in same.get(opposite, ()))
+def _pairs(found: Shapes) -> Iterator[tuple[int, int]]:
+    """Channels that are equal, or each other's negative (a blend may be negative), ascending."""
+    alike: dict[int, list[Sequence[int]]] = {}
+    for group in found.groups:
+        same: dict[object, list[int]] = {}
+        for k in group:
+            same.setdefault(found.keys[k], []).append(k)
+        for k in group:
+            sets = same[found.keys[k]], same.get(_opposite(found.vectors.get(k)), [])
+            alike.setdefault(k, []).extend(members for members in sets if members != [k])
+    for k in sorted(alike):
+        yield from ((k, j) for j in sorted({j for members in alike[k] for j in members if j > k}))
+
+
+def _opposite(vector: Vector | None) -> object:
+    return frozenset((key, -value) for key, value in vector.items()) if vector else None
 
 
 def _apart(found: Shapes, group: Sequence[int], limit: int) -> bool:
@@ -79,6 +81,9 @@ def _apart(found: Shapes, group: Sequence[int], limit: int) -> bool:
     if decide(lambda bits: _slow(found, group, bits), limit):
         # All in (0, pi): sums are below a turn, differences too, and 0 only where two are equal.
         return separated(found, group, limit)
+    ramps = sum(1 for k in group if k not in found.vectors)
+    if ramps * len(group) > MAX_PAIRS:
+        return False
     mixed = (p for p in combinations(group, 2) if not all(k in found.vectors for k in p))
     return all(decide(_between_turns(found, i, j), limit) for i, j in mixed)
 

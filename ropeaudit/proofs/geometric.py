@@ -45,7 +45,7 @@ def prove(exhibit: Exhibit) -> Claim:
     if any(equal is None for _, same in steps for equal in same):
         return too_wide(exhibit, CLAIM)
     ratios = [_ratio([found.terms[k] for k in group[:2]]) for group in found.groups]
-    ratio = ratios[0] if len(ratios) == 1 else ratios
+    ratio = ratios[0] if len(ratios) == 1 else ratios or None
     return decided(exhibit, CLAIM, Status.PROVED, method, {"ratio": ratio})
 
 

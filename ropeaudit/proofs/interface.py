@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Protocol
 
+from ropeaudit.exact.enclosure import MOST_BITS
 from ropeaudit.exact.terms import ClosedForm
 from ropeaudit.records import field, record
 from ropeaudit.schedule.core import Schedule
@@ -47,12 +48,17 @@ class Exhibit:
     form: ClosedForm | None
     why_not: str | None = None
     ulp: int = 8
-    bits: int = 4096
+    bits: int = MOST_BITS
     memo: dict[Any, Any] = field(default_factory=dict, compare=False)
 
 
 class Prover(Protocol):
-    """A module of this package: ``CLAIM`` is its name in certificates."""
+    """A module of this package that makes one claim: ``CLAIM`` is its name in certificates.
+
+    A module that makes several of a kind has ``CLAIMS`` instead, a tuple of names, and its
+    ``prove(exhibit, name)`` is told which of them to decide (``distinct_in``). A module with
+    neither helps the others.
+    """
 
     CLAIM: str
 

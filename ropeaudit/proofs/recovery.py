@@ -2,8 +2,9 @@
 
 The claim is that these parameters give this table when the engine's own order of float32 operations
 computes it, to so many steps of the format that the table shows. It is not that no others would:
-those known to fit as well are listed. A table that nothing found reproduces stays undecided, since
-a search that fails is no proof; and longrope, whose factors are free, fits any table and says
+those known to fit as well are listed. A table that nothing found reproduces is refuted where it
+rises or is negative, which no law allows, and else undecided, since a search that fails is no
+proof; and longrope, whose factors are free, fits any table and says
 nothing.
 """
 
@@ -13,9 +14,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ropeaudit.exact import encoding
 from ropeaudit.proofs._fits import MIN_CHANNELS, Fit, as_fit, next_best, others
+from ropeaudit.proofs._rising import METHOD as NO_RISE
+from ropeaudit.proofs._rising import rise
 from ropeaudit.proofs.interface import Claim, Exhibit, Status
-from ropeaudit.schedule.fit.cells import Cells
+from ropeaudit.schedule.fit.cells import Cells, shown
 from ropeaudit.schedule.fit.decimals import spelled
 from ropeaudit.schedule.fit.guess import AXES, Guess
 from ropeaudit.schedule.fit.nearest import fit as nearest
@@ -35,10 +39,12 @@ _NONE = (
     "whose factors are free, would fit any table"
 )
 TRIED = "No parameters that were tried reproduce the table within the tolerance."
+_METHODS = {Status.PROVED: PROVED, Status.REFUTED: NO_RISE, Status.UNDECIDED: TRIED}
 
 
 def prove(exhibit: Exhibit) -> Claim:
-    """Proved where a law is found that misses no value by more than ``exhibit.ulp`` float32 steps.
+    """Proved where a law is found that misses no value by more than ``exhibit.ulp`` float32 steps;
+    refuted where the values rise by more than that, or are negative.
 
     In a format narrower than float32 one step is allowed, and only where those float32 steps cross
     the boundary between two numbers. Reads nothing of the schedule but its table and dtype.
@@ -46,12 +52,12 @@ def prove(exhibit: Exhibit) -> Claim:
     schedule = exhibit.schedule
     values = f32s(schedule.inv_freq)
     if (reason := _unfit(values)) is not None:
-        return _claim(exhibit, Status.UNDECIDED, {"reason": reason})
+        return _failed(exhibit, values, {"reason": reason})
     found = search(values, schedule.dtype, exhibit.ulp)
     fits = [as_fit(m.guess, values) for m in found.matches]
     proved = [f for f in fits if f is not None and f.max_ulp <= exhibit.ulp]
     if not proved:
-        return _claim(exhibit, Status.UNDECIDED, _missed(values, found.cells, exhibit))
+        return _failed(exhibit, values, _missed(values, found.cells, exhibit))
     best = proved[0]
     more = others(best, proved[1:], found.cells)
     evidence = {
@@ -63,12 +69,23 @@ def prove(exhibit: Exhibit) -> Claim:
     return _claim(exhibit, Status.PROVED, evidence)
 
 
+def _failed(exhibit: Exhibit, values: Sequence[float], evidence: dict[str, Any]) -> Claim:
+    """Refuted where the table does what no law does, undecided otherwise."""
+    dtype = shown(values)
+    witness = rise(values, dtype, exhibit.ulp if dtype == "float32" else min(exhibit.ulp, 1))
+    if witness is None:
+        return _claim(exhibit, Status.UNDECIDED, evidence)
+    table = exhibit.schedule.inv_freq
+    shows = {"channels": witness, "values": encoding.table(table[k] for k in witness)}
+    return _claim(exhibit, Status.REFUTED, {**evidence, "witness": shows})
+
+
 def _claim(exhibit: Exhibit, status: Status, evidence: dict[str, Any]) -> Claim:
     return Claim(
         claim=CLAIM,
         schedule=exhibit.schedule.name,
         status=status,
-        method=PROVED if status is Status.PROVED else TRIED,
+        method=_METHODS[status],
         evidence=evidence,
     )
 

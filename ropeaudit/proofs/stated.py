@@ -14,6 +14,7 @@ from typing import Any
 
 from ropeaudit.document import Document
 from ropeaudit.errors import InvalidValue
+from ropeaudit.exact.enclosure import affordable
 from ropeaudit.exact.inputs import ExactInputs, dyadic, shortest, spelled
 from ropeaudit.exact.terms import ZERO, ClosedForm
 from ropeaudit.facts import Fact, Json, Origin, as_number
@@ -131,7 +132,8 @@ def _exhibit(schedule: Schedule, form: ClosedForm, places: dict[str, Place], ulp
     still = frozenset(k for k, term in enumerate(form.terms) if term == ZERO)
     if still != schedule.static_channels:
         schedule = replace(schedule, static_channels=still)
-    return Exhibit(schedule=schedule, form=form, ulp=ulp, memo={_SOURCES: places})
+    bits = affordable(len(form.terms))
+    return Exhibit(schedule=schedule, form=form, ulp=ulp, bits=bits, memo={_SOURCES: places})
 
 
 def _without(schedule: Schedule, why: str, ulp: int) -> Exhibit:

@@ -61,7 +61,8 @@ class FloatFormat:
 
     def spacing(self, value: float) -> float:
         """Distance between neighbouring numbers of the format at ``value``, subnormals included."""
-        exponent = max(math.frexp(value)[1] - 1, self.min_exponent)
+        lowest = self.min_exponent
+        exponent = max(math.frexp(value)[1] - 1, lowest) if value else lowest
         return math.ldexp(1.0, exponent - self.precision + 1)
 
 

@@ -50,8 +50,8 @@ def llama3(p: Parameters) -> list[Term]:
 
 def _fewer_turns(theta: Power, p: Parameters, bound: Fraction) -> bool:
     """Whether theta turns less than ``bound`` times within the original length."""
-    length, channels = p[LENGTH], p["rotary_dim"] // 2 + 1
-    for bits in numbers.precisions(channels):
+    length, channels = p[LENGTH], (p["rotary_dim"] + 1) // 2
+    for bits in numbers.precisions(numbers.most(channels)):
         lo, hi = terms.enclosure(theta, bits)
         pi_lo, pi_hi = numbers.pi(bits)
         if hi * length < 2 * pi_lo * bound:

@@ -57,7 +57,7 @@ def distance(value: Value, term: Term, schedule: Schedule) -> tuple[Distance, bo
     if rational is not None:
         ulps = abs(value - rational) / unit(rational, dtype)
         return _written(math.floor(1000 * ulps + Fraction(1, 2))), ulps <= tolerance
-    for bits in numbers.precisions(len(schedule.table)):
+    for bits in numbers.precisions(schedule.bits):
         ends = _ulps(value, term, dtype, bits)
         if ends is None:
             continue

@@ -10,6 +10,14 @@ ROUNDED = "The table's values are rounded to nearest even and compared."
 PSLQ = "Integer relations that the stored floats nearly satisfy (PSLQ)."
 PROVES_NOTHING = "A relation between floats proves nothing."
 SAME_FORM = "Channels with one closed form are equal."
+MONOTONE = (
+    "Strict monotonicity: taken by size, from each channel to the next a coefficient or a power "
+    "rises and none falls."
+)
+NO_RISE = (
+    "With a base above 1 and, in yarn and llama3, a factor of at least 1, the frequencies of these "
+    "laws never rise, and none is negative."
+)
 
 ALGEBRAIC, PI, LOGARITHMS = "algebraic", "pi", "logarithms"
 """What a table's terms are made of; each may hold the ones before."""
@@ -78,4 +86,4 @@ def about_table(claim: str, status: str) -> str:
         return ROUNDED
     if claim == "candidates":
         return PSLQ
-    return _RECOVERY if status == "proved" else NO_PARAMETERS
+    return {"proved": _RECOVERY, "refuted": NO_RISE}.get(status, NO_PARAMETERS)

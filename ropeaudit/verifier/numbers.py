@@ -24,7 +24,7 @@ MAX_WORK = 1 << 19
 """Bits times channels, from more than ENOUGH bits on: only a forged schedule comes there."""
 
 _EXACT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:/[1-9][0-9]*)?")
-_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE]([+-]?[0-9]{1,3}))?")
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE]([+-]?0*[0-9]{1,3}))?")
 _SPARE = 48
 """Bits beyond the precision asked for, so that widening costs none of it."""
 
@@ -48,12 +48,15 @@ def decimal(text: str) -> Fraction | None:
     return Fraction(text)
 
 
-def precisions(channels: int = 1) -> Iterator[int]:
-    """Precisions to try in turn; raises Undecided when the last one did not settle it.
+def most(channels: int) -> int:
+    """Bits that a question may take which is asked of each of so many channels."""
+    few = (bits for bits in PRECISIONS if bits <= ENOUGH or bits * channels <= MAX_WORK)
+    return max(few, default=0)
 
-    ``channels``: how many a schedule has, if the question is asked of each of them.
-    """
-    yield from (bits for bits in PRECISIONS if bits <= ENOUGH or bits * channels <= MAX_WORK)
+
+def precisions(limit: int = PRECISIONS[-1]) -> Iterator[int]:
+    """Precisions to try in turn; raises Undecided when the last one did not settle it."""
+    yield from (bits for bits in PRECISIONS if bits <= limit)
     raise Undecided
 
 

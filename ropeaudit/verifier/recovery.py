@@ -19,11 +19,15 @@ from ropeaudit.verifier.reading import (
     pointer,
     refuse,
     same,
+    worded,
 )
+from ropeaudit.verifier.rising import rise
 from ropeaudit.verifier.schedules import Schedule
 from ropeaudit.verifier.structure import Outcome, clusters
 
 FIT = ("rope_theta", "rotary_dim", "rope_type", "parameters", "max_ulp")
+FOUND = (*FIT, "dtype", "next", "ambiguous")
+_WHY = ("reason", "witness")
 MAX_COEFFICIENT = 10**12
 
 
@@ -36,13 +40,27 @@ def shown_dtype(table: Sequence[Value]) -> str:
 
 
 def recovery(schedule: Schedule, given: Any, where: str) -> Outcome:
-    """Checks what was found by computing the tables again; returns the status that follows."""
-    if isinstance(given, dict) and "rope_theta" not in given:
-        return "undecided", {"reason": given.get("reason")}
-    keys = (*FIT, "dtype", "next", "ambiguous")
-    stated = keys if not (isinstance(given, dict) and "reason" in given) else (*keys, "reason")
-    found = keyed(given, stated, where)
+    """Checks what was found by computing the tables again; returns what follows from it."""
+    if not isinstance(given, dict):
+        raise refuse(where, "an object", given)
     dtype = shown_dtype(schedule.table)
+    # A step of a narrow format may be one of float32 across a boundary; two of them are percents.
+    most = schedule.tolerance if dtype == "float32" else min(schedule.tolerance, 1)
+    evidence: dict[str, Any] = {}
+    if "rope_theta" in given:
+        evidence = keyed(given, (*FOUND, *(key for key in _WHY if key in given)), where)
+        if _found(schedule, evidence, dtype, where) <= most:
+            return "proved", {key: evidence[key] for key in FOUND}
+    reason = {"reason": worded(given.get("reason"), f"{where}/reason")}
+    evidence = {key: evidence[key] for key in FOUND if evidence} | reason
+    witness = rise(schedule.table, dtype, most)
+    if witness is None:
+        return "undecided", evidence
+    return "refuted", evidence | {"witness": witness}
+
+
+def _found(schedule: Schedule, found: dict[str, Any], dtype: str, where: str) -> int:
+    """``max_ulp`` of what was found; the other parameters that are listed are checked too."""
     same(dtype, found["dtype"], f"{where}/dtype")
     best = _fit(schedule, {key: found[key] for key in FIT}, dtype, where)
     seen: list[dict[str, Any]] = []
@@ -61,9 +79,7 @@ def recovery(schedule: Schedule, given: Any, where: str) -> Outcome:
         if _fit(schedule, found["next"], dtype, here) < best:
             raise refuse(f"{here}/max_ulp", f"at least {best}", found["next"]["max_ulp"])
         _new(found["next"], seen, here)
-    # A step of a narrow format may be one of float32 across a boundary; two of them are percents.
-    most = schedule.tolerance if dtype == "float32" else min(schedule.tolerance, 1)
-    return ("proved" if best <= most else "undecided"), found
+    return best
 
 
 def _new(fit: dict[str, Any], seen: list[dict[str, Any]], where: str) -> None:

@@ -37,7 +37,8 @@ class Schedule:
     """One schedule, checked.
 
     ``terms`` is None where nothing states a closed form; ``stated`` are its ``law`` and
-    ``parameters`` as the certificate spells them.
+    ``parameters`` as the certificate spells them. ``bits``: how narrow enclosures may get before a
+    question about it is given up.
     """
 
     target: str
@@ -50,6 +51,7 @@ class Schedule:
     terms: list[Term] | None
     stated: dict[str, Any]
     why_not: str | None
+    bits: int = numbers.PRECISIONS[-1]
 
     @cached_property
     def turning(self) -> list[list[int]]:
@@ -117,6 +119,7 @@ def _schedule(given: Any, files: Files, where: str) -> Schedule:
         if form is not None
         else {},
         why_not=why_not,
+        bits=numbers.most(len(table)),
     )
 
 
@@ -197,6 +200,10 @@ def _sources(given: Any, parameters: Parameters, files: set[str] | None, where: 
             raise refuse(f"{place}/text", "a text that spells the parameter", source["text"])
 
 
+class _Number(str):
+    """The text of a JSON number, which a string in quotes is not."""
+
+
 def _spells(text: str, parameter: Any) -> bool:
     """Whether JSON text is the parameter: a number, true or false, or a list of numbers."""
     if text != text.strip():
@@ -206,9 +213,9 @@ def _spells(text: str, parameter: Any) -> bool:
     if not isinstance(parameter, list):
         return numbers.decimal(text) == Fraction(parameter)
     try:
-        entries = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+        entries = json.loads(text, parse_int=_Number, parse_float=_Number)
     except (ValueError, RecursionError):
         return False
-    if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
+    if not isinstance(entries, list) or not all(isinstance(e, _Number) for e in entries):
         return False
     return [numbers.decimal(e) for e in entries] == parameter

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction as F
+from itertools import combinations, islice
 from typing import Any
 
 import mpmath
@@ -116,10 +117,19 @@ def test_a_ramp_without_value_is_never_proved() -> None:
     assert prove([power(), Ramp(power(), 1, F(0), end, F(4))]).status is Status.UNDECIDED
 
 
-def test_too_many_pairs_to_list() -> None:
+def test_of_too_many_pairs_the_first_are_listed() -> None:
     claim = prove(forms.default(1, 2 * 1025))
-    assert (claim.status, claim.evidence) == (Status.UNDECIDED, {"reason": claim.method})
-    assert "too many to list" in claim.method
+    assert claim.status is Status.REFUTED
+    assert len(claim.evidence["pairs"]) == aliasing.MAX_PAIRS
+    every = combinations(range(1025), 2)
+    assert claim.evidence["pairs"] == [list(p) for p in islice(every, aliasing.MAX_PAIRS)]
+
+
+def test_too_many_pairs_to_compare() -> None:
+    """Values beyond half a turn have to be held between multiples of it pair by pair."""
+    ramps: list[Term] = [_ramp(F(1000 + k)) for k in range(257)]
+    claim = prove(ramps)
+    assert (claim.status, claim.evidence["bits"]) == (Status.UNDECIDED, 2048)
 
 
 def test_edges() -> None:

@@ -183,7 +183,7 @@ def test_terms_without_a_value_decide_nothing() -> None:
     nowhere = Cutoff(128, F(0), F(10_000))
     claim = one(1.0, Ramp(Power(F(1)), 20, nowhere, F(40), F(4)))
     assert claim.status is Status.UNDECIDED
-    assert claim.evidence["bits"] == 4096
+    assert claim.evidence["bits"] == 2048
 
 
 def test_precision_is_raised_until_the_rounding_is_decided() -> None:

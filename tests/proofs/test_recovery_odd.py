@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,8 @@ from tests.schedules import cast, llama3, plain, proportional, quantised, raw, s
         ([1.0] * 64, "equal"),
         ([1.0, math.nan, 0.5, 0.1], "channel 1"),
         ([math.inf, 0.5, 0.1], "channel 0"),
-        ([1.0, -0.5, 0.25], "channel 1 is negative"),
         ([1e300, 1e200, 1.0], "no finite float32"),
-        ([0.1, 0.9, 0.5, 0.2] * 8, "no default"),
         ([1e-40, 1e-41, 1e-42, 1e-44], "no default"),
-        ([1.0, 0.0, 0.25, 0.125], "no default"),
         ([1 / (k + 1) for k in range(64)], "channels are off the nearest plain law"),
     ],
 )
@@ -38,6 +36,35 @@ def test_odd_tables_are_undecided_with_a_reason(table: list[float], said: str) -
     claim = claimed(raw(table))
     assert claim.status is Status.UNDECIDED
     assert said in claim.evidence["reason"]
+
+
+@pytest.mark.parametrize(
+    ("table", "channels", "said"),
+    [
+        ([1.0, -0.5, 0.25], [1], "channel 1 is negative"),
+        ([0.1, 0.9, 0.5, 0.2] * 8, [0, 1], "no default"),
+        ([0.0, 1.0], [0, 1], "1 of 2 values"),
+        ([1.0, 0.0, 0.25, 0.125], [1, 2], "no default"),
+        ([1.0, 0.5, 0.0, 0.0, 0.25, 0.125], [2, 4], "no default"),
+        (plain(1e6).inv_freq * 2, [63, 64], "behind each other"),
+    ],
+)
+def test_tables_that_do_what_no_law_does_are_refuted(
+    table: list[float], channels: list[int], said: str
+) -> None:
+    claim = claimed(raw(table))
+    assert claim.status is Status.REFUTED
+    assert "never rise" in claim.method
+    assert said in claim.evidence["reason"]
+    shown = [str(Fraction(table[k])) for k in channels]
+    assert claim.evidence["witness"] == {"channels": channels, "values": shown}
+
+
+def test_a_table_that_rises_by_itself_is_a_law() -> None:
+    """A base below 1 is odd, and a law; so is a factor below 1."""
+    rising = f32s(16.0 ** (k / 8) for k in range(8))
+    evidence = claimed(raw(rising)).evidence
+    assert (evidence["rope_theta"], evidence["max_ulp"]) == (0.0625, 0)
 
 
 def test_damaged_tables_name_the_channel() -> None:

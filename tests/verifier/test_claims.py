@@ -15,11 +15,13 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ropeaudit.certify import certify
+from ropeaudit.exact.enclosure import affordable
 from ropeaudit.verifier import laws, methods, numbers, structure, terms, verify
 from ropeaudit.verifier.numbers import Undecided
 from ropeaudit.verifier.schedules import Schedule
 from ropeaudit.verifier.terms import Blend, Cutoff, Power, Ramp, Term
-from tests.verifier.certificates import certificate, hashed
+from tests.verifier.certificates import certificate, config, hashed
 
 
 def schedule(form: Sequence[Term], groups: Sequence[Sequence[int]] = ()) -> Schedule:
@@ -246,18 +248,44 @@ def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     terms.ends.cache_clear()
 
 
-def test_what_the_verifier_cannot_decide_is_not_believed(tmp_path: Path, coarse: None) -> None:
+def test_what_the_verifier_cannot_decide_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     document = certificate("odd_base", tmp_path)
+    monkeypatch.setattr(numbers, "PRECISIONS", (8, 16, 32))  # a float32 in thousandths needs more
+    monkeypatch.setattr(numbers, "_SPARE", 0)
     result = verify(json.dumps(document))
     assert result.kind == "refused"
     assert result.message.startswith("/claims/0/evidence: enclosures as narrow as")
     reason = methods.NOT_NARROW
-    open_ = {"status": "undecided", "method": reason, "evidence": {"reason": reason, "bits": 4096}}
+    open_ = {"status": "undecided", "method": reason, "evidence": {"reason": reason, "bits": 16}}
     first, *others = document["claims"]
     result = verify(hashed({**document, "claims": [first | open_, *others]}))
     assert (result.kind, result.undecided) == ("verified", 1)
-    forged = open_ | {"evidence": {"reason": reason, "bits": -1}}
-    assert verify(hashed({**document, "claims": [first | forged, *others]})).kind == "refused"
+    for bits in (-1, 8, 32, 4096):
+        forged = open_ | {"evidence": {"reason": reason, "bits": bits}}
+        assert verify(hashed({**document, "claims": [first | forged, *others]})).kind == "refused"
+    monkeypatch.undo()
+    said = verify(hashed({**document, "claims": [first | open_, *others]})).message
+    assert said == '/claims/0/status: expected "proved", found "undecided"'
+
+
+def test_the_verifier_looks_twice_as_closely_as_the_prover() -> None:
+    for channels in (1, 64, 127, 128, 129, 256, 257, 512, 513, 1024, 1025, 5000, 65_536):
+        assert numbers.most(channels) == 2 * affordable(channels)
+
+
+@pytest.mark.parametrize("zeros", [60, 200])
+def test_wide_tables_that_need_many_bits_are_verified(zeros: int, tmp_path: Path) -> None:
+    """A base next to 1 leaves channels that 256 bits do not tell from 1."""
+    target = tmp_path / "config.json"
+    text = json.dumps(config("default") | {"head_dim": 2080, "rope_theta": "base"})
+    target.write_text(text.replace('"base"', f"1.{'0' * zeros}1"))
+    made = certify([str(target)])
+    assert verify(made.to_json()).kind == "verified"
+    status = {c.claim: c.status for c in made.claims}
+    assert status["form"] == ("proved" if zeros <= 60 else "undecided")
+    assert status["distinct"] == "proved"
 
 
 @pytest.mark.parametrize("name", ["llama3", "yarn", "yarn_logarithms"])

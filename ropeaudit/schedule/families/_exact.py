@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from ropeaudit.errors import InvalidValue
-from ropeaudit.exact.enclosure import enclose, pi
+from ropeaudit.exact.enclosure import MOST_BITS, affordable, enclose, pi
 from ropeaudit.exact.inputs import ExactInputs
 from ropeaudit.exact.terms import ClosedForm, PiBlend, Power, Term
 from ropeaudit.schedule.families.interface import check_width
 
 Parameter = Fraction | int | bool | str | tuple[Fraction, ...] | None
-PRECISIONS = tuple(64 << i for i in range(8))
+PRECISIONS = (64, 128, 256, 512, 1024, MOST_BITS)
 """Bits of the enclosures that are tried in turn; a real config is decided by the first."""
 
 
@@ -74,9 +74,14 @@ def undecided(what: str, where: str) -> InvalidValue:
     return InvalidValue(f"{what} is not decided by {PRECISIONS[-1]} bits", where=where)
 
 
-def turns_below(theta: Power, length: Fraction, bound: Fraction) -> bool:
-    """Whether ``theta * length / (2 pi) < bound``; never equal, since pi is transcendental."""
+def turns_below(theta: Power, length: Fraction, bound: Fraction, channels: int) -> bool:
+    """Whether ``theta * length / (2 pi) < bound``; never equal, since pi is transcendental.
+
+    ``channels``: how many of the table this is asked of.
+    """
     for bits in PRECISIONS:
+        if bits > affordable(channels):
+            break
         lo, hi = enclose(theta, bits)
         pi_lo, pi_hi = pi(bits)
         if hi * length < 2 * bound * pi_lo:

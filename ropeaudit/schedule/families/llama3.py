@@ -50,10 +50,11 @@ def closed_form(inputs: ExactInputs) -> ClosedForm:
     low, high = inputs.positive("low_freq_factor"), inputs.positive("high_freq_factor")
     gain = 1 - 1 / factor
     terms: list[Term] = []
-    for theta in _exact.plain(inputs):
-        if _exact.turns_below(theta, original, low):
+    ladder = _exact.plain(inputs)
+    for theta in ladder:
+        if _exact.turns_below(theta, original, low, len(ladder)):
             terms.append(_exact.times(theta, 1 / factor))
-        elif high <= low or not _exact.turns_below(theta, original, high):
+        elif high <= low or not _exact.turns_below(theta, original, high, len(ladder)):
             terms.append(theta)
         else:
             constant = 1 / factor - low * gain / (high - low)
