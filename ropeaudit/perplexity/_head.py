@@ -30,6 +30,15 @@ def body(model: Any) -> Any:
     return found
 
 
+def entrance(model: Any) -> Any:
+    """The device that token ids go to; weights that accelerate brings in may lie elsewhere."""
+    import torch
+
+    table = model.get_input_embeddings()
+    where = getattr(getattr(table, "_hf_hook", None), "execution_device", None)
+    return table.weight.device if where is None else torch.device(where)
+
+
 def hidden(model: Any, ids: Any, **extra: Any) -> Any:
     """Output of the body for token ids [batch, length]; no key-value cache."""
     return body(model)(input_ids=ids, use_cache=False, return_dict=True, **extra)
@@ -74,7 +83,7 @@ def require(model: Any) -> None:
 
     body(model)
     table = model.get_input_embeddings().weight
-    ids = torch.arange(1, 9, device=model.device).remainder(table.shape[0]).unsqueeze(0)
+    ids = torch.arange(1, 9, device=entrance(model)).remainder(table.shape[0]).unsqueeze(0)
     try:
         with torch.inference_mode():
             whole = model(input_ids=ids, use_cache=False, return_dict=True).logits[0].float()

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit.errors import RopeAuditError, UsageError, quoted
-from ropeaudit.perplexity import _slots
+from ropeaudit.perplexity import _head, _slots
 from ropeaudit.perplexity._slots import Slot
 from ropeaudit.perplexity._tables import Group, Table
 from ropeaudit.records import record, replace
@@ -134,6 +134,7 @@ def with_layers(model: Any, slots: Sequence[Slot]) -> tuple[Slot, ...]:
 
     made: list[tuple[int, Any]] = []
     given: dict[int, Any] = {}
+    ids = torch.tensor([[1, 2, 3, 4]], device=_head.entrance(model))
     note = _noted(slots, made)
     rotary = _slots.modules(slots)
     handles = [m.register_forward_hook(note, with_kwargs=True) for m in rotary]
@@ -141,7 +142,7 @@ def with_layers(model: Any, slots: Sequence[Slot]) -> tuple[Slot, ...]:
         handles += _watch(n, block, {}, given)
     try:
         with _slots.alone(slots), torch.inference_mode():
-            model(input_ids=torch.tensor([[1, 2, 3, 4]], device=model.device), use_cache=False)
+            model(input_ids=ids, use_cache=False)
     finally:
         for handle in handles:
             handle.remove()
@@ -258,14 +259,24 @@ def _require_angles(loaded: Loaded, n: int, given: Any, positions: Any, table: T
     narrow = _EPS.get(loaded.dtype, 2.0**-7)
     # An angle in float32 is off by half a step of its own size; a cosine by half of its dtype's.
     allowed = abs(scaling) * (narrow + 4e-6) + turns.abs().max().item() * 2.0**-22 * abs(scaling)
-    for part, wanted in zip(parts, (turns.cos() * scaling, turns.sin() * scaling), strict=True):
-        got = part.double().reshape(-1, part.shape[-1])[-turns.shape[0] :]
-        off = (got[:, :, None] - wanted[:, None, :]).abs().amax(dim=0).amin(dim=1).max().item()
-        if off > allowed:
-            raise _ignored(
-                f"{quoted(type(loaded.model).__name__)} gives layer {n} cosines that are {off:.2g} "
-                f"off those of its table, where float32 would be within {allowed:.2g}"
-            )
+    wanted = (turns.cos() * scaling, turns.sin() * scaling)
+    # GPT-J hands out sines first.
+    off = min(_off(parts, wanted), _off(parts[::-1], wanted))
+    if not off <= allowed:
+        raise _ignored(
+            f"{quoted(type(loaded.model).__name__)} gives layer {n} cosines that are {off:.2g} off "
+            f"those of its table, where float32 would be within {allowed:.2g}"
+        )
+
+
+def _off(parts: Sequence[Any], wanted: Sequence[Any]) -> float:
+    """The largest distance of a channel, over all positions, from the nearest one wanted."""
+    worst = 0.0
+    for part, want in zip(parts, wanted, strict=True):
+        got = part.double().reshape(-1, part.shape[-1])[-want.shape[0] :]
+        near = (got[:, :, None] - want[:, None, :]).abs().amax(dim=0).amin(dim=1)
+        worst = max(worst, near.max().item())
+    return worst
 
 
 def require_same(before: Sequence[Seen], after: Sequence[Seen]) -> None:

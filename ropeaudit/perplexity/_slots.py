@@ -2,6 +2,7 @@
 
 A *slot* is one table that the model multiplies positions with: a buffer ``inv_freq`` of one rotary
 module, or ``<layer type>_inv_freq`` where one module serves several types of layers (Gemma 3).
+GPT-J and CodeGen keep sines and cosines of every position instead, in ``embed_positions``.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ NEAR = 64
 """Float32 steps within which a live table is the one that the config describes."""
 
 _LEAF = "inv_freq"
+_CACHE = "embed_positions"
 _COPIES = ("original_inv_freq", "long_inv_freq", "short_inv_freq")
 
 
 @record(kw_only=True)
 class Slot:
-    """``module`` at ``path`` holds the buffer ``<prefix>inv_freq``.
+    """``module`` at ``path`` holds the buffer ``<prefix>inv_freq``, or ``embed_positions`` of shape
+    [positions, sines and cosines] where ``cached``.
 
     ``schedules``: what it is at each length (one, or ``short`` and ``long``, or ``@n``), with the
     live values. ``layers``: the layers it serves, None where that is not known.
@@ -37,10 +40,27 @@ class Slot:
     prefix: str
     schedules: tuple[Schedule, ...]
     layers: tuple[int, ...] | None
+    cached: bool = False
 
     @property
     def buffer(self) -> str:
-        return f"{self.prefix}{_LEAF}"
+        return _CACHE if self.cached else f"{self.prefix}{_LEAF}"
+
+    @property
+    def positions(self) -> int | None:
+        """How many positions a cache holds; None where any can be computed."""
+        return int(self.module._buffers[self.buffer].shape[0]) if self.cached else None
+
+    def holding(self, table: Sequence[float], scaling: float) -> Any:
+        """A buffer like the one there, float32, for another table."""
+        import torch
+
+        held = self.module._buffers[self.buffer]
+        values = torch.tensor(table, dtype=torch.float32, device=held.device)
+        if not self.cached:
+            return values.reshape(held.shape)
+        turns = torch.arange(held.shape[0], device=held.device).float()[:, None] * values
+        return torch.cat((turns.sin(), turns.cos()), dim=1) * scaling
 
     @property
     def rope_type(self) -> str | None:
@@ -70,14 +90,17 @@ def find(model: Any, subject: Subject) -> tuple[tuple[Slot, ...], tuple[Note, ..
     notes: list[Note] = []
     for path, module in model.named_modules():
         for name, buffer in list(module.named_buffers(recurse=False)):
-            if not name.endswith(_LEAF) or name.endswith(_COPIES):
+            cached = name == _CACHE and len(buffer.shape) == 2
+            if not (cached or name.endswith(_LEAF)) or name.endswith(_COPIES):
                 continue
             held = _held(subject, f"{path}.{name}" if path else name)
             if held is None or held.component != "text":
                 continue
             _require_values(buffer, f"{path}.{name}")
-            prefix = name.removesuffix(_LEAF)
-            slot, said = _slot(subject, held, module, path, prefix)
+            prefix = "" if cached else name.removesuffix(_LEAF)
+            bare = Slot(module=module, path=path, prefix=prefix, schedules=(), layers=held.layers,
+                        cached=cached)  # fmt: skip
+            slot, said = _slot(subject, held, bare)
             slots.append(slot)
             notes += said
     if not slots:
@@ -113,20 +136,21 @@ def _require_values(buffer: Any, name: str) -> None:
         )
 
 
-def _slot(
-    subject: Subject, held: Schedule, module: Any, path: str, prefix: str
-) -> tuple[Slot, list[Note]]:
-    bare = Slot(module=module, path=path, prefix=prefix, schedules=(), layers=held.layers)
+def _slot(subject: Subject, held: Schedule, bare: Slot) -> tuple[Slot, list[Note]]:
     built = [s for s in subject.built_for(held) if s.component == "text"]
     if held.layers is not None:
         built = [replace(s, layers=held.layers) for s in built]
-    live = [(s, *table_at(bare, _length(s))) for s in built]
+    if bare.cached:  # what the cache implies is less exact than the law that it follows
+        live = [(s, s.inv_freq if _near(s.inv_freq, held.inv_freq) else held.inv_freq, 1.0)
+                for s in built]  # fmt: skip
+    else:
+        live = [(s, *table_at(bare, _length(s))) for s in built]
     # Several kinds of layers may have a module each: the one meant holds this table.
     kind = next((s.layer_type for s, t, _ in live if _near(s.inv_freq, t)), None)
     kinds = {s.layer_type for s, _, _ in live}
     chosen = [e for e in live if e[0].layer_type == kind] if len(kinds) > 1 else live
     if not chosen or any(len(s.inv_freq) != len(t) for s, t, _ in chosen):
-        values, scaling = table_at(bare, 1)
+        values, scaling = (held.inv_freq, 1.0) if bare.cached else table_at(bare, 1)
         chosen = [(replace(held, variant=None), values, scaling)]
     made, notes = [], []
     for schedule, table, scaling in chosen:
@@ -134,7 +158,7 @@ def _slot(
         if not _near(schedule.inv_freq, table):
             now = replace(now, law=None, inputs=None)
             said = (
-                f"the model's table {quoted(f'{path}.{bare.buffer}')} is not the one that its "
+                f"the model's table {quoted(f'{bare.path}.{bare.buffer}')} is not the one that its "
                 "config describes; the model's own is what is measured and changed"
             )
             notes.append(Note("live_differs", said))

@@ -7,13 +7,14 @@ from typing import Any
 
 from ropeaudit.errors import UsageError
 from ropeaudit.perplexity._slots import Slot, original_length
+from ropeaudit.perturb.variant import differs
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
 
 @record()
 class Table:
-    """Frequencies as a float32 tensor of the buffer's shape and device, and the factor on cos, sin.
+    """What the slot's buffer is to hold, float32 on its device, and the factor on cos and sin.
 
     ``schedule`` is what it was made of.
     """
@@ -79,9 +80,7 @@ def grouped(slot: Slot, pairs: Sequence[tuple[Schedule, Schedule]]) -> tuple[Gro
 def _group(
     slot: Slot, layers: tuple[int, ...], members: Sequence[tuple[Schedule, Schedule]]
 ) -> Group:
-    from ropeaudit.perturb.variant import differs
-
-    tables = [(_limit(made), _table(slot, made)) for _, made in members]
+    tables = [(_limit(made), _table(slot, base, made)) for base, made in members]
     tables.sort(key=lambda entry: (entry[0] is None, entry[0] or 0))
     same = {(t.schedule.inv_freq, t.attention_scaling) for _, t in tables}
     if len(tables) > 1 and len(same) == 1:  # a recipe has put one table in the place of several
@@ -103,9 +102,8 @@ def _is_dynamic(made: Schedule) -> bool:
     return name[:1] == "@" and name[1:].isdigit()
 
 
-def _table(slot: Slot, made: Schedule) -> Table:
-    import torch
-
-    held = slot.module._buffers[slot.buffer]
-    values = torch.tensor(made.inv_freq, dtype=torch.float32, device=held.device)
-    return Table(made, values.reshape(held.shape), made.attention_scaling)
+def _table(slot: Slot, base: Schedule, made: Schedule) -> Table:
+    if slot.cached and not differs(base, made):  # to the bit, whatever computed it
+        return Table(made, slot.module._buffers[slot.buffer], made.attention_scaling)
+    values = slot.holding(made.inv_freq, made.attention_scaling)
+    return Table(made, values, made.attention_scaling)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ropeaudit.errors import SourceError, UsageError, quoted, quoted_path
 from ropeaudit.facts import Note
+from ropeaudit.perplexity._slots import Slot
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import round_to
 from ropeaudit.schedule.subject import Subject
@@ -131,18 +132,6 @@ def bos(model: Any, tokenizer: Any) -> int | None:
     return None
 
 
-def entrance(model: Any) -> Any:
-    """The device that token ids go to."""
-    device = model.get_input_embeddings().weight.device
-    hook = getattr(model.get_input_embeddings(), "_hf_hook", None)
-    where = getattr(hook, "execution_device", None)
-    if where is None:
-        return device
-    import torch
-
-    return torch.device(where)
-
-
 def widen(model: Any, subject: Subject) -> list[Note]:
     """Put tables that were cast with the weights back to float32, by the config.
 
@@ -153,25 +142,45 @@ def widen(model: Any, subject: Subject) -> list[Note]:
     notes: list[Note] = []
     for path, module in model.named_modules():
         for name, buffer in list(module.named_buffers(recurse=False)):
-            if not name.endswith("inv_freq") or not buffer.is_floating_point() or buffer.is_meta:
+            if not buffer.is_floating_point() or buffer.is_meta or buffer.dtype == torch.float32:
                 continue
-            if buffer.dtype == torch.float32:
+            if name == "embed_positions" and len(buffer.shape) == 2:
+                notes += _widen_cache(module, f"{path}.{name}", subject)
+                continue
+            if not name.endswith("inv_freq"):
                 continue
             narrow = str(buffer.dtype).removeprefix("torch.")
             table = buffer.double().cpu().reshape(-1).tolist()
             known = next((s for s in subject.built() if _cast(s, narrow) == table), None)
             if known is None:
-                notes.append(
-                    Note(
-                        "narrow_table",
-                        f"the table {quoted(f'{path}.{name}')} came in {narrow} and does not "
-                        "follow from the config; it is measured as it stands",
-                    )
-                )
+                notes.append(_unexplained(f"{path}.{name}", narrow))
             values = table if known is None else known.inv_freq
             wide = torch.tensor(values, dtype=torch.float32, device=buffer.device)
             module._buffers[name] = wide.reshape(buffer.shape)
     return notes
+
+
+def _widen_cache(module: Any, name: str, subject: Subject) -> list[Note]:
+    """Sines and cosines of every position, computed anew from the config's table."""
+    held = module._buffers["embed_positions"]
+    slot = Slot(module=module, path="", prefix="", schedules=(), layers=None, cached=True)
+    for schedule in (s for s in subject.built() if s.is_text):
+        if 2 * len(schedule.inv_freq) != held.shape[1]:
+            continue
+        wide = slot.holding(schedule.inv_freq, 1.0)
+        if bool((wide.to(held.dtype) - held).abs().max() < 2.0**-6):
+            module._buffers["embed_positions"] = wide
+            return []
+    module._buffers["embed_positions"] = held.float()
+    return [_unexplained(name, str(held.dtype).removeprefix("torch."))]
+
+
+def _unexplained(name: str, narrow: str) -> Note:
+    return Note(
+        "narrow_table",
+        f"the table {quoted(name)} came in {narrow} and does not follow from the config; it is "
+        "measured as it stands",
+    )
 
 
 def _cast(schedule: Schedule, dtype: str) -> list[float]:

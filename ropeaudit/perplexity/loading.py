@@ -129,7 +129,7 @@ def of_model(
         schedules=_named(slots),
         slots=slots,
         digest=digest,
-        device=str(_transformers.entrance(model)),
+        device=str(_head.entrance(model)),
         dtype=str(weight.dtype).removeprefix("torch."),
         notes=(*notes, *said),
     )

@@ -65,7 +65,8 @@ def test_a_head_that_raises_leaves_the_body_as_it_was() -> None:
 def test_chunks_of_rows_change_nothing_but_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     model, ids = tiny.llama(), tiny.text(130)
     whole = score(model, ids, tiny.windows(64))
-    monkeypatch.setattr(evaluate, "CHUNK_BYTES", 4 * tiny.VOCABULARY * 5)
+    monkeypatch.setattr(evaluate, "CHUNK_BYTES", {"float32": 4 * tiny.VOCABULARY * 5})
+    monkeypatch.setattr(evaluate, "MIN_ROWS", 1)
     seen = []
     monkeypatch.setattr(
         evaluate, "_loss_of", lambda logits, states, targets, made=evaluate._loss_of: (
@@ -256,6 +257,8 @@ def test_bad_requests() -> None:
     for given, windows, options, said in cases:
         with pytest.raises(UsageError, match=said):
             list(evaluate.score(loaded, given, windows, **options))
+    with pytest.raises(UsageError, match="holds angles for 256 positions only"):
+        score(tiny.gptj(), tiny.text(300), tiny.windows(300, 1))
     with pytest.raises(UsageError, match="has no BOS token"):
         list(evaluate.score(replace(loaded, bos_token_id=None), ids, tiny.windows(50), bos=True))
 

@@ -16,47 +16,16 @@ from ropeaudit.perplexity.loading import Loaded
 from ropeaudit.perturb.variant import Variant, make
 from ropeaudit.records import replace
 from tests.perplexity import tiny
+from tests.perplexity.swaps import (
+    LENGTH,
+    losses,
+    require_equal,
+    scores,
+    state,
+    swapped_scores,
+)
 
 torch = tiny.torch
-
-LENGTH = 60
-
-
-def losses(model: Any, length: int = LENGTH) -> list[float]:
-    """By the plain loop, for comparison."""
-    ids = tiny.text(3 * length)
-    return [math.fsum(tiny.plain(model, ids, w)) for w in tiny.windows(length)]
-
-
-def scores(loaded: Loaded, length: int = LENGTH) -> list[float]:
-    ids = tiny.text(3 * length)
-    return [s.nll for s in evaluate.score(loaded, ids, tiny.windows(length))]
-
-
-def swapped_scores(loaded: Loaded, recipe: str, length: int = LENGTH) -> list[float]:
-    with patch.swapped(loaded, make(loaded.schedules, recipe)):
-        return scores(loaded, length)
-
-
-def state(model: Any) -> dict[str, Any]:
-    """Every buffer and attribute of the rotary modules, to the bit."""
-    found: dict[str, Any] = {}
-    for path, module in model.named_modules():
-        if any(name.endswith("inv_freq") for name in module._buffers):
-            for name, value in {**module.__dict__, **module._buffers}.items():
-                if name not in ("_buffers", "_parameters", "_modules", "config"):
-                    kept = value.clone() if hasattr(value, "clone") else value
-                    found[f"{path}.{name}"] = dict(kept) if isinstance(kept, dict) else kept
-        found[f"{path}.hooks"] = (len(module._forward_hooks), len(module._forward_pre_hooks))
-        found[f"{path}.forward"] = module.__dict__.get("forward")
-    return found
-
-
-def require_equal(a: dict[str, Any], b: dict[str, Any]) -> None:
-    assert a.keys() == b.keys()
-    for name, value in a.items():
-        assert torch.equal(value, b[name]) if hasattr(value, "shape") else value == b[name], name
-
 
 LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
 
@@ -204,154 +173,6 @@ def test_per_head_is_refused() -> None:
         make(loaded.schedules, "int8:sym@head=1")
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
-def test_identity_is_the_model_itself_and_everything_comes_back(kind: str) -> None:
-    model = tiny.KINDS[kind]()
-    loaded = loading.of_model(model, contexts=(100,))
-    before, base = state(model), scores(loaded, 100)
-    require_equal(before, state(model))
-    for recipe in (
-        "identity",
-        "int8:sym",
-        "noise:eps=1e-2,seed=1",
-        "noise:eps=0.3,seed=1@layers=1",
-    ):
-        got = swapped_scores(loaded, recipe, 100)
-        assert (got == base) is (recipe == "identity"), recipe
-        require_equal(before, state(model))
-        assert scores(loaded, 100) == base
-    with patch.swapped(loaded, None):
-        assert scores(loaded, 100) == base
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, SystemExit, GeneratorExit])
-@pytest.mark.parametrize("kind", ["llama", "dynamic", "phi3", "gemma3"])
-def test_restores_whatever_is_raised(kind: str, error: type[BaseException]) -> None:
-    model = tiny.KINDS[kind]()
-    loaded = loading.of_model(model, contexts=(100,))
-    before = state(model)
-    with (
-        pytest.raises(error),
-        patch.swapped(loaded, make(loaded.schedules, "int4:sym@layers=0,2")),
-    ):
-        _run_and_raise(model, error)
-    require_equal(before, state(model))
-
-
-def _run_and_raise(model: Any, error: type[BaseException]) -> None:
-    model(input_ids=torch.tensor([tiny.text(100)]))
-    raise error
-
-
-def test_restores_when_the_probe_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tiny.llama()
-    loaded = loading.of_model(model)
-    before = state(model)
-    monkeypatch.setattr(_probe, "require_taken_up", lambda *_: 1 / 0)
-    with (
-        pytest.raises(ZeroDivisionError),
-        patch.swapped(loaded, make(loaded.schedules, "int4:sym")),
-    ):
-        pass
-    require_equal(before, state(model))
-
-
-def test_nested_swaps_come_back_one_by_one() -> None:
-    loaded = loading.of_model(tiny.llama())
-    base = scores(loaded)
-    with patch.swapped(loaded, make(loaded.schedules, "int4:sym")):
-        outer = scores(loaded)
-        with patch.swapped(loaded, make(loaded.schedules, "base:50")):
-            assert scores(loaded) not in (outer, base)
-        assert scores(loaded) == outer
-    assert scores(loaded) == base
-
-
-class _Deaf(torch.nn.Module):
-    """A rotary module that makes its table anew in every forward, as remote code may."""
-
-    def __init__(self, inner: Any) -> None:
-        super().__init__()
-        self.register_buffer("inv_freq", inner.inv_freq.clone(), persistent=False)
-        self.config, self.attention_scaling = inner.config, 1.0
-
-    def forward(self, x: Any, position_ids: Any) -> Any:
-        table = 10000.0 ** -(torch.arange(0, 8, 2).float() / 8)
-        angles = position_ids[..., None].float() * table
-        both = torch.cat((angles, angles), dim=-1)
-        return both.cos().to(x.dtype), both.sin().to(x.dtype)
-
-
-class _Half(_Deaf):
-    """Computes its angles in the dtype of the hidden states."""
-
-    def forward(self, x: Any, position_ids: Any) -> Any:
-        angles = position_ids[..., None].to(x.dtype) * self.inv_freq.to(x.dtype)
-        both = torch.cat((angles, angles), dim=-1)
-        return both.cos(), both.sin()
-
-
-def test_a_model_that_makes_its_table_elsewhere_is_refused() -> None:
-    model = tiny.llama()
-    model.model.rotary_emb = _Deaf(model.model.rotary_emb)
-    loaded = loading.of_model(model)
-    for recipe in ("base:50", "int4:sym@layers=1", "noise:eps=1e-2,seed=0"):
-        with (
-            pytest.raises(UsageError, match="does not compute with the tables that were put in"),
-            patch.swapped(loaded, make(loaded.schedules, recipe)),
-        ):
-            raise AssertionError("the probe let it pass")
-
-
-def test_logits_that_do_not_follow_are_refused() -> None:
-    """Cosines are handed on as they should be, and the layers make no use of them."""
-    model = tiny.llama()
-    own = model.model.rotary_emb(torch.zeros(1), torch.arange(tiny.text.__defaults__[0] + 11)[None])
-    for layer in model.model.layers:
-        inner = layer.self_attn.forward
-
-        def forward(*args: Any, inner: Any = inner, **kwargs: Any) -> Any:
-            count = kwargs["position_embeddings"][0].shape[1]
-            frozen = tuple(part[:, :count] for part in own)
-            return inner(*args, **{**kwargs, "position_embeddings": frozen})
-
-        layer.self_attn.forward = forward
-    loaded = loading.of_model(model)
-    with (
-        pytest.raises(UsageError, match="the logits are the same as before"),
-        patch.swapped(loaded, make(loaded.schedules, "base:50")),
-    ):
-        raise AssertionError("the probe let it pass")
-
-
-def test_angles_in_half_precision_are_refused() -> None:
-    model = tiny.llama()
-    model.model.rotary_emb = _Half(model.model.rotary_emb)
-    model = model.to(torch.bfloat16)
-    loaded = loading.of_model(model)
-    with (
-        pytest.raises(UsageError, match="where float32 would be within"),
-        patch.swapped(loaded, make(loaded.schedules, "int8:sym")),
-    ):
-        raise AssertionError("the probe let it pass")
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("kind", ["llama", "gemma3", "phi3", "dynamic"])
-def test_tables_stay_in_float32(kind: str, dtype: str) -> None:
-    """Also where ``model.to`` has rounded the buffers; the cosines are rounded once, at the end."""
-    exact = loading.of_model(tiny.KINDS[kind](), contexts=(100,))
-    model = tiny.KINDS[kind]().to(getattr(torch, dtype))
-    rotary = [m for m in model.modules() if any(n.endswith("inv_freq") for n in m._buffers)]
-    assert all(b.dtype != torch.float32 for m in rotary for b in m._buffers.values())
-    loaded = loading.of_model(model, contexts=(100,))
-    assert [s.inv_freq for s in loaded.schedules] == [s.inv_freq for s in exact.schedules]
-    assert all(b.dtype == torch.float32 for m in rotary for b in m._buffers.values())
-    with patch.swapped(loaded, make(loaded.schedules, "int8:sym")):
-        assert all(b.dtype == torch.float32 for m in rotary for b in m._buffers.values())
-        assert all(map(math.isfinite, scores(loaded, 100)))
-
-
 def variant_of(loaded: Loaded, **changes: Any) -> Variant:
     variant = make(loaded.schedules, "int8:sym")
     return replace(variant, schedules=tuple(replace(s, **changes) for s in variant.schedules))
@@ -402,3 +223,17 @@ def test_any_table_is_what_the_layers_turn_with(
 
 
 _SHARED = loading.of_model(tiny.llama())
+
+
+@pytest.mark.parametrize("recipe", ["int8:sym", "yarn:factor=4,original=64@layers=1"])
+def test_weights_that_are_brought_in_by_hooks(recipe: str) -> None:
+    """accelerate replaces every forward where a model does not lie on one device as a whole."""
+    accelerate = pytest.importorskip("accelerate")
+    wanted = swapped_scores(loading.of_model(tiny.llama()), recipe)
+    model = accelerate.cpu_offload(tiny.llama(), execution_device=torch.device("cpu"))
+    assert all(p.is_meta for p in model.parameters())
+    loaded = loading.of_model(model)
+    assert loaded.device == "cpu"
+    before = state(model)
+    assert swapped_scores(loaded, recipe) == pytest.approx(wanted, rel=1e-6)
+    require_equal(before, state(model))

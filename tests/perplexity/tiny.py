@@ -52,6 +52,9 @@ GEMMA3 = {
 }
 
 
+_GPTJ = {"rotary_dim": 4, "n_positions": 256}
+
+
 def default(base: float = 10000.0) -> dict[str, Any]:
     return {"rope_type": "default", "rope_theta": base}
 
@@ -118,6 +121,14 @@ def granite(**options: Any) -> Any:
     return _made(transformers.GraniteConfig, GROUPED, given | options)
 
 
+def gptj(**options: Any) -> Any:
+    return _made(transformers.GPTJConfig, SIZES, _GPTJ | options)
+
+
+def codegen(**options: Any) -> Any:
+    return _made(transformers.CodeGenConfig, SIZES, _GPTJ | options)
+
+
 def tied(**options: Any) -> Any:
     return llama(**{"tie_word_embeddings": True} | options)
 
@@ -125,7 +136,8 @@ def tied(**options: Any) -> Any:
 KINDS: dict[str, Callable[..., Any]] = {
     made.__name__: made
     for made in (
-        llama, dynamic, qwen2, gemma2, gemma3, phi3, gpt_neox, deepseek_v3, cohere, granite, tied
+        llama, dynamic, qwen2, gemma2, gemma3, phi3, gpt_neox, deepseek_v3, cohere, granite,
+        gptj, codegen, tied,
     )
 }  # fmt: skip
 
