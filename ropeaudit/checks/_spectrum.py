@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
 from operator import ge, gt, lt
 
 from ropeaudit.checks.interface import Case
@@ -13,6 +12,7 @@ from ropeaudit.findings import Outcome, Status
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import FORMATS, Table, round_to
+from ropeaudit.schedule.geometry import spans
 
 GEOMETRIC_LAWS = frozenset({"default", "linear", "dynamic", "ntk_alpha", "proportional"})
 """Laws whose turning channels form a geometric sequence on each axis."""
@@ -195,14 +195,10 @@ def straightness(logs: Sequence[float]) -> float:
 
 
 def channels(found: Iterable[int]) -> str:
-    """``0-3, 7, 9-12`` for sorted channel indices, cut after a few ranges."""
-    runs = []
-    for _, run in groupby(enumerate(found), key=lambda pair: pair[1] - pair[0]):
-        members = [k for _, k in run]
-        first, last = members[0], members[-1]
-        runs.append(str(first) if first == last else f"{first}-{last}")
-    more = f" and {len(runs) - _SHOWN} more ranges" if len(runs) > _SHOWN else ""
-    return ", ".join(runs[:_SHOWN]) + more
+    """``0-3, 7, 9-12`` for channel indices, cut after a few ranges."""
+    listed = spans(found)
+    more = f" and {len(listed) - _SHOWN} more ranges" if len(listed) > _SHOWN else ""
+    return ", ".join(listed[:_SHOWN]) + more
 
 
 def counted(found: Sequence[int], noun: str = "channel") -> str:

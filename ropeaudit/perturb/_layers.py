@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.geometry import spans
 
 _MAX_LABEL = 60
 
@@ -48,11 +48,7 @@ def _kind(base: Schedule, now: Schedule, layers: Sequence[int], taken: set[str])
 
 def _label(layers: Sequence[int]) -> str:
     """``layer_3``, ``layers_3-7``, ``layers_0-2_5``; long lists are counted."""
-    runs = []
-    for _, run in groupby(enumerate(layers), key=lambda pair: pair[1] - pair[0]):
-        members = [n for _, n in run]
-        runs.append(str(members[0]) if len(members) == 1 else f"{members[0]}-{members[-1]}")
-    text = f"layer{'' if len(layers) == 1 else 's'}_{'_'.join(runs)}"
+    text = f"layer{'' if len(layers) == 1 else 's'}_{'_'.join(spans(layers))}"
     if len(text) <= _MAX_LABEL:
         return text
     return f"layers_{layers[0]}_and_{len(layers) - 1}_more"

@@ -9,13 +9,13 @@ scope  := layer_type | "layers=" 3-7,9 | "head=" 2
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ropeaudit.errors import UsageError, quoted, suggestion
 from ropeaudit.perturb.interface import Head, Perturbation, heads
 from ropeaudit.records import record, record_fields
+from ropeaudit.schedule.geometry import spans
 
 MAX_TEXT = 4096
 MAX_STEPS = 32
@@ -42,7 +42,7 @@ class Scope:
     def text(self) -> str:
         """The suffix as the canonical text spells it."""
         parts = [self.layer_type] if self.layer_type is not None else []
-        parts += [f"layers={_ranges(self.layers)}"] if self.layers is not None else []
+        parts += [f"layers={','.join(spans(self.layers))}"] if self.layers is not None else []
         parts += [f"head={self.head}"] if self.head is not None else []
         return "".join(f"@{p}" for p in parts)
 
@@ -178,14 +178,6 @@ def _layers(value: str, text: str) -> tuple[int, ...]:
             )
         found.update(range(first, last + 1))
     return tuple(sorted(found))
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    runs = []
-    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        members = [n for _, n in run]
-        runs.append(str(members[0]) if len(members) == 1 else f"{members[0]}-{members[-1]}")
-    return ",".join(runs)
 
 
 def _values(head: Head, arguments: str, text: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 from ropeaudit.facts import Location
 from ropeaudit.report._plain import number_word
 from ropeaudit.report._terminal import safe
+from ropeaudit.schedule.geometry import spans
 
 
 def short(value: float) -> str:
@@ -36,13 +37,7 @@ def plural(count: int, noun: str) -> str:
 
 def ranges(numbers: Iterable[int]) -> str:
     """``0–3, 5, 7–31`` for sorted or unsorted integers."""
-    parts: list[list[int]] = []
-    for n in sorted(set(numbers)):
-        if parts and n == parts[-1][1] + 1:
-            parts[-1][1] = n
-        else:
-            parts.append([n, n])
-    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in parts)
+    return ", ".join(spans(numbers, "–"))
 
 
 def layers(numbers: Sequence[int] | None, limit: int = 4) -> str:

@@ -119,3 +119,19 @@ def dlog(a: float, b: float) -> float:
     if a == 0 and b > 0:
         return math.inf
     return math.nan
+
+
+def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """(first, last) of each run of consecutive indices, in ascending order."""
+    found: list[tuple[int, int]] = []
+    for n in sorted(set(numbers)):
+        if found and n == found[-1][1] + 1:
+            found[-1] = found[-1][0], n
+        else:
+            found.append((n, n))
+    return found
+
+
+def spans(numbers: Iterable[int], dash: str = "-") -> list[str]:
+    """Each run of consecutive indices as text: ``0-3``, ``7``."""
+    return [str(a) if a == b else f"{a}{dash}{b}" for a, b in runs(numbers)]
