@@ -9,6 +9,7 @@ from typing import Any
 from ropeaudit.diff import measure
 from ropeaudit.diff.guess import undecided
 from ropeaudit.diff.interface import ULP, Case, Channel, Comparison, Likeness, Lost, Pair
+from ropeaudit.diff.kinship import strangers
 from ropeaudit.diff.law import Law, is_bare, law
 from ropeaudit.diff.overrides import sided
 from ropeaudit.diff.pairing import Matching, match
@@ -77,11 +78,13 @@ def compare(a: Subject, b: Subject, options: Options | None = None) -> Compariso
         for left, right in dict.fromkeys((_Same(x), _Same(y)) for x, y in matching.pairs)
         for pair in _pairs(left.schedule, right.schedule, a, b, options)
     ]
+    apart = strangers(a, b) if any(pair.lost for pair in pairs) else None
     return replace(
         made,
         pairs=tuple(pairs),
         unpaired=tuple(matching.unpaired),
         undecided=tuple(_undecided(a, b, matching)),
+        notes=() if apart is None else (apart,),
     )
 
 

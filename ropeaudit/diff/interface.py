@@ -114,8 +114,8 @@ class Unpaired:
 class Comparison:
     """A whole comparison. ``undecided``: why equal tables are no proof, or why none was compared.
 
-    ``fail_on``: the severity from which a difference fails the gate (default: any difference).
-    ``overrides``: what A and B were told at run time.
+    ``notes``: how to read the words. ``fail_on``: the severity from which a difference fails the
+    gate (default: any difference). ``overrides``: what A and B were told at run time.
     """
 
     a: Subject
@@ -123,6 +123,7 @@ class Comparison:
     pairs: tuple[Pair, ...] = ()
     unpaired: tuple[Unpaired, ...] = ()
     undecided: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     overrides: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     ulp: int = ULP
     fail_on: Severity = Severity.INFO

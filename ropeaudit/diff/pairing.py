@@ -7,6 +7,7 @@ else, or where the table is not what its own config means.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from ropeaudit.diff.interface import Unpaired
@@ -101,7 +102,9 @@ def _to_built(held: list[Schedule], built: list[Schedule], out: Matching, held_s
     taken: list[Schedule] = []
     one_each = len(held) == len(built)
     other = "b" if held_side == "a" else "a"
-    for table in held:
+    partners: dict[int, Schedule] = {}
+    # Tables whose names tell the variant first: what is left then has fewer to choose from.
+    for table in sorted(held, key=lambda t: not _of_variant(t, built)):
         if table.rope_type == "learned":
             out.leave(held_side, [table], "learned tables follow from no config", matters=False)
             continue
@@ -109,7 +112,11 @@ def _to_built(held: list[Schedule], built: list[Schedule], out: Matching, held_s
         free = [s for s in candidates if not any(s is t for t in taken)]
         found = _nearest(table, (free or candidates) if one_each else candidates)
         taken.append(found)
-        out.pairs.append((table, found) if held_side == "a" else (found, table))
+        partners[id(table)] = found
+    for table in held:
+        if id(table) in partners:
+            pair = table, partners[id(table)]
+            out.pairs.append(pair if held_side == "a" else pair[::-1])
     paired = {id(s) for pair in out.pairs for s in pair}
     left = [s for s in built if id(s) not in paired]
     if taken:
@@ -118,10 +125,15 @@ def _to_built(held: list[Schedule], built: list[Schedule], out: Matching, held_s
 
 def _candidates(table: Schedule, built: list[Schedule]) -> list[Schedule]:
     named = [s for s in built if table.layer_type and s.layer_type == table.layer_type]
-    if named:
-        return named
     layers = set(table.layers or ())
-    return [s for s in built if layers & set(s.layers or ())] or built
+    found = named or [s for s in built if layers & set(s.layers or ())] or built
+    return _of_variant(table, found) or found
+
+
+def _of_variant(table: Schedule, built: list[Schedule]) -> list[Schedule]:
+    """Schedules whose variant stands in the table's name, as ``long`` in ``text.long.inv_freq``."""
+    words = re.findall(r"[^\W_]+", table.layer_type or "")
+    return [s for s in built if s.variant and s.variant.removeprefix("@") in words]
 
 
 def _nearest(table: Schedule, built: list[Schedule]) -> Schedule:

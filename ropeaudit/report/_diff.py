@@ -70,7 +70,7 @@ def _console(found: Comparison, ink: Ink) -> str:
     for pair in found.pairs:
         _pair(ink, pair, again=before is not None and repeats(before, pair))
         before = pair
-    if found.unpaired or found.undecided:
+    if found.unpaired or found.undecided or found.notes:
         ink.line()
     for left in found.unpaired:
         tone = "red" if left.matters else "dim"
@@ -78,6 +78,8 @@ def _console(found: Comparison, ink: Ink) -> str:
         ink.paragraph(safe(text), indent=2, label="  ", style=tone)
     for why in found.undecided:
         ink.paragraph(f"undecided: {safe(why)}", indent=2, label="  ", style="magenta")
+    for note in found.notes:
+        ink.paragraph(f"note: {safe(note)}", indent=2, label="  ", style="dim")
     ink.line()
     ink.line(
         (verdict, {"pass": "green", "fail": "red"}.get(_BADGES[verdict], "magenta")),

@@ -38,6 +38,7 @@ def render(found: Comparison) -> str:
                 for u in found.unpaired
             ],
             "undecided": list(found.undecided),
+            "notes": list(found.notes),
         }
     )
 

@@ -39,6 +39,7 @@ def render(found: Comparison) -> str:
         for u in found.unpaired
     ]
     lines += [f"- **undecided**: {text(why)}" for why in found.undecided]
+    lines += [f"- **note**: {text(said)}" for said in found.notes]
     idle = [n.message for s in (found.a, found.b) for n in s.notes if n.kind.startswith("override")]
     lines += [f"- **note**: {text(said)}" for said in idle]
     if lines[-1]:

@@ -14,6 +14,7 @@ from ropeaudit.diff.interface import Comparison, Likeness
 from ropeaudit.findings import Severity
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule
+from ropeaudit.schedule.float32 import f32s
 from tests.schedules import cast, llama3, plain, raw, scaled, stored, subject
 
 FULL, SLIDING = plain(1e6), plain(1e4)
@@ -184,14 +185,21 @@ def test_dynamic_scaling_that_is_lost_shows_beyond_the_declared_length(tmp_path:
     assert found.pairs[1].lost[0].text == "scaling dropped: A has dynamic (factor 2), B has none"
 
 
-def test_variants_start_with_the_one_that_the_engine_starts_with() -> None:
+def two_lists(longer: float = 2.0) -> tuple[Schedule, Schedule]:
+    """The ``short`` and the ``long`` table of a longrope model."""
     lists = {
         "short_factor": [1.0] * 64,
-        "long_factor": [2.0] * 64,
+        "long_factor": [longer] * 64,
         "original_max_position_embeddings": 4096,
     }
-    short = scaled("longrope", scaling=lists, variant="short")
-    long = scaled("longrope", scaling=lists, variant="long", length=4097)
+    return (
+        scaled("longrope", scaling=lists, variant="short"),
+        scaled("longrope", scaling=lists, variant="long", length=4097),
+    )
+
+
+def test_variants_start_with_the_one_that_the_engine_starts_with() -> None:
+    short, long = two_lists()
     found = compare(subject(short, long), subject(plain(trained=4096)))
     assert pairs(found) == [("text/short", "text"), ("text/long", "text")]
     assert [(p.context, p.context_source) for p in found.pairs] == [
@@ -244,14 +252,37 @@ def test_lengths(
     assert [(p.context, p.context_source) for p in found.pairs] == expected
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("text.long.inv_freq", "text.short.inv_freq"),
+        (None, "text.short.inv_freq"),
+        ("long_inv_freq", None),
+        ("text_long", "text_short"),
+    ],
+)
+def test_names_of_tables_tell_their_variant(names: tuple[str | None, str | None]) -> None:
+    """Values alone would not: a coarse quantiser takes the long table next to the short one."""
+    short, long = two_lists(longer=1.2)
+    far, near = (stored(short, f32s(v * f for v in short.inv_freq)) for f in (1.0, 1 / 1.2))
+    tables = [replace(t, layer_type=n) for t, n in zip((far, near), names, strict=True)]
+    for order in (tables, tables[::-1]):
+        found = compare(subject(short, long), subject(*order))
+        assert {(p.a.variant, p.b.layer_type) for p in found.pairs} == {
+            ("long", names[0]),
+            ("short", names[1]),
+        }
+        # In the order of the tables, whichever was matched first.
+        assert [p.b.layer_type for p in found.pairs] == [t.layer_type for t in order]
+    lengths = [replace(plain(trained=4096), variant=f"@{n}") for n in (4096, 8192)]
+    held = replace(stored(plain()), layer_type="text_8192")
+    assert pairs(compare(subject(*lengths), subject(held))) == [
+        ("text/@8192", "text/text_8192/stored")
+    ]
+
+
 def test_lengths_that_a_list_does_not_serve_are_left_out() -> None:
-    lists = {
-        "short_factor": [1.0] * 64,
-        "long_factor": [2.0] * 64,
-        "original_max_position_embeddings": 4096,
-    }
-    short = scaled("longrope", scaling=lists, variant="short")
-    long = scaled("longrope", scaling=lists, variant="long", length=4097)
+    short, long = two_lists()
     both = subject(short, long)
     found = compare(both, both, Options(contexts=(1000, 65536)))
     assert [(p.a.variant, p.context) for p in found.pairs] == [("short", 1000), ("long", 65536)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -52,6 +53,19 @@ def test_each_is_the_same_as_itself() -> None:
             assert pair.max_ulp == 0
             assert pair.max_abs_dlog == pair.max_phase_drift == 0
             assert pair.new_clusters == ()
+
+
+def test_any_two_part_as_far_from_either_side() -> None:
+    draw = Random(0)
+    for _ in range(150):
+        a, b = draw.sample(rotating(), 2)
+        one, other = compare(a, b), compare(b, a)
+        told = f"{a.target} and {b.target}"
+        assert one.verdict is other.verdict, told
+        assert {(p.a.name, p.b.name): p.likeness for p in one.pairs} == {
+            (p.b.name, p.a.name): p.likeness for p in other.pairs
+        }, told
+        assert all(lost.text.isprintable() for p in one.pairs for lost in p.lost)
 
 
 def text(subject: Subject) -> list[Schedule]:

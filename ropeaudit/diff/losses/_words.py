@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from ropeaudit.checks._spectrum import channels as spans
 from ropeaudit.checks._words import about
+from ropeaudit.diff.interface import Case
 from ropeaudit.diff.law import Law
 
 NEAR = 4e-6
 """Relative distance of two evaluations of one formula, some roundings to float32 apart."""
 
 __all__ = [
-    "NEAR", "about", "near", "parameter_pair", "plural", "same_number", "share", "some",
+    "NEAR", "about", "near", "parameter_pair", "plural", "remade", "same_number", "share", "spans",
 ]  # fmt: skip
 
 
@@ -35,16 +37,22 @@ def parameter_pair(a: Law, b: Law, key: str, relative: float = 1e-6) -> tuple[fl
     return left, right
 
 
-def some(numbers: Sequence[int], limit: int = 6) -> str:
-    """``3, 7, 11``, cut with a count."""
-    listed = ", ".join(map(str, numbers[:limit]))
-    return listed if len(numbers) <= limit else f"{listed}, ... ({len(numbers)} in all)"
-
-
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def share(count: int, total: int) -> str:
-    """``1 of 64 channels is``, ``3 of 64 channels are``."""
-    return f"{count} of {total} channels {'is' if count == 1 else 'are'}"
+def share(found: Sequence[int], total: int) -> str:
+    """``channel 3 of 64 is``, ``18 of 32 channels (14-31) are``."""
+    if len(found) == 1:
+        return f"channel {found[0]} of {total} is"
+    return f"{len(found)} of {total} channels ({spans(found)}) are"
+
+
+def remade(case: Case, change: Callable[[float, float], float]) -> bool:
+    """Whether B is what ``change`` makes of each scaled value of A and the plain one under it."""
+    plain, table = case.law_a.plain, case.a.inv_freq
+    if not case.tables_differ or not case.law_a.scaled or plain is None or near(table, plain):
+        return False
+    if len(plain) != len(table):
+        return False
+    return near(case.b.inv_freq, map(change, table, plain), 2e-5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
 from ropeaudit.diff.law import is_bare
-from ropeaudit.diff.losses._words import some
+from ropeaudit.diff.losses._words import spans
 from ropeaudit.schedule.core import Schedule
 
 NAME = "position axes changed"
@@ -23,7 +23,7 @@ def detail(case: Case) -> str | None:
         return f"the channels of {side} are shared out among the coordinates {names}, on one only"
     left, right = _coordinates(a), _coordinates(b)
     moved = [k for k, (x, y) in enumerate(zip(left, right, strict=True)) if x != y]
-    return f"channels {some(moved)} follow another coordinate in B" if moved else None
+    return f"channels {spans(moved)} follow another coordinate in B" if moved else None
 
 
 def _coordinates(schedule: Schedule) -> list[frozenset[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
-from ropeaudit.diff.losses._words import share, some
+from ropeaudit.diff.losses._words import share
 
 NAME = "channels stopped"
 GRAVE = False
@@ -17,4 +17,4 @@ def detail(case: Case) -> str | None:
     ]
     if not stopped:
         return None
-    return f"{share(len(stopped), len(case.b.inv_freq))} 0 in B ({some(stopped)})"
+    return f"{share(stopped, len(case.b.inv_freq))} 0 in B"

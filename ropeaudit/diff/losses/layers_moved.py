@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
 from ropeaudit.diff.law import is_bare
-from ropeaudit.diff.losses._words import some
+from ropeaudit.diff.losses._words import spans
 
 NAME = "layers moved"
 GRAVE = False
@@ -20,4 +20,4 @@ def detail(case: Case) -> str | None:
     common = sorted(set(a.layers or ()) & set(b.layers or ()))
     if not common:
         return None
-    return f"layers {some(common)} use {a.layer_type} in A and {b.layer_type} in B"
+    return f"layers {spans(common)} use {a.layer_type} in A and {b.layer_type} in B"

@@ -1,9 +1,9 @@
-"""B holds values that are no frequencies, as memory that was never filled does."""
+"""One side holds values that are no frequencies, as memory that was never filled does."""
 
 from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
-from ropeaudit.diff.losses._words import share, some
+from ropeaudit.diff.losses._words import share
 
 NAME = "no frequencies"
 GRAVE = False
@@ -14,12 +14,14 @@ LARGEST = 1e4
 def detail(case: Case) -> str | None:
     if not case.tables_differ:
         return None
-    wrong = [
-        k
-        for k, (a, b) in enumerate(zip(case.a.inv_freq, case.b.inv_freq, strict=False))
-        if not 0 <= b < LARGEST and 0 <= a < LARGEST
-    ]
-    if not wrong:
-        return None
-    which = share(len(wrong), len(case.b.inv_freq))
-    return f"{which} negative, huge, infinite or NaN in B ({some(wrong)})"
+    a, b = case.a.inv_freq, case.b.inv_freq
+    for side, held, other in (("B", b, a), ("A", a, b)):
+        wrong = [
+            k
+            for k, (v, there) in enumerate(zip(held, other, strict=False))
+            if not 0 <= v < LARGEST and 0 <= there < LARGEST
+        ]
+        if wrong:
+            which = share(wrong, len(held))
+            return f"{which} negative, huge, infinite or NaN in {side}"
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ropeaudit.diff.guess import guessed
 from ropeaudit.diff.interface import Case
+from ropeaudit.diff.kinship import bare_type
 from ropeaudit.diff.law import is_bare
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
@@ -45,12 +46,7 @@ def _one_model_in_two_formats(a: Subject, b: Subject) -> bool:
     """
     if (a.format == "gguf") == (b.format == "gguf"):
         return False
-    return _bare(a.model_type) == _bare(b.model_type)
-
-
-def _bare(model_type: str | None) -> str:
-    letters = (model_type or "").removesuffix("_text")
-    return "".join(c for c in letters if c.isalnum())
+    return bare_type(a.model_type) == bare_type(b.model_type)
 
 
 def _is_params(subject: Subject) -> bool:

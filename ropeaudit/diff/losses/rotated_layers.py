@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ropeaudit.diff.interface import Case
 from ropeaudit.diff.law import is_bare
-from ropeaudit.diff.losses._words import some
+from ropeaudit.diff.losses._words import spans
 from ropeaudit.schedule.core import Schedule
 
 NAME = "rotated layers changed"
@@ -22,8 +22,8 @@ def detail(case: Case) -> str | None:
     both = min(max(of_a), max(of_b))
     lost = sorted(n for n in case.a.layers if n <= both and n not in of_b)
     new = sorted(n for n in case.b.layers if n <= both and n not in of_a)
-    said = [f"layers {some(lost)} rotate in A only"] if lost else []
-    said += [f"layers {some(new)} rotate in B only"] if new else []
+    said = [f"layers {spans(lost)} rotate in A only"] if lost else []
+    said += [f"layers {spans(new)} rotate in B only"] if new else []
     return "; ".join(said) or None
 
 

@@ -1,4 +1,4 @@
-"""B states something about positions that its engine does not read, or not like this.
+"""One side states something about positions that its engine does not read, or not like this.
 
 Two files of one format may give the same table here and other tables elsewhere.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
 from ropeaudit.facts import Observation, Oddity
+from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.subject import Subject
 
 NAME = "setting not read"
 GRAVE = False
@@ -17,15 +19,18 @@ KINDS = frozenset(
 
 
 def detail(case: Case) -> str | None:
-    if case.subject_a.format != case.subject_b.format:
+    a, b = case.subject_a, case.subject_b
+    if a.format != b.format:
         return None  # formats differ in what they can say at all
-    before = {_identity(o) for o in case.subject_a.observations}
-    new = [
-        o
-        for o in case.subject_b.observations
-        if o.kind in KINDS and _identity(o) not in before and _concerns(o, case)
-    ]
-    return "; ".join(dict.fromkeys(f"in B, {o.message}" for o in new)) or None
+    said = [f"in A, {o.message}" for o in _alone(a, b) if _concerns(o, case.a, a)]
+    said += [f"in B, {o.message}" for o in _alone(b, a) if _concerns(o, case.b, b)]
+    return "; ".join(dict.fromkeys(said)) or None
+
+
+def _alone(subject: Subject, other: Subject) -> list[Observation]:
+    """What only this side states without effect."""
+    there = {_identity(o) for o in other.observations}
+    return [o for o in subject.observations if o.kind in KINDS and _identity(o) not in there]
 
 
 def _identity(observation: Observation) -> tuple[object, ...]:
@@ -34,7 +39,7 @@ def _identity(observation: Observation) -> tuple[object, ...]:
     return observation.kind, where, repr(observation.evidence.get("value"))
 
 
-def _concerns(observation: Observation, case: Case) -> bool:
+def _concerns(observation: Observation, schedule: Schedule, subject: Subject) -> bool:
     if observation.schedule is not None:
-        return observation.schedule == case.b.name
-    return case.b is case.subject_b.schedules[0]
+        return observation.schedule == schedule.name
+    return schedule is subject.schedules[0]

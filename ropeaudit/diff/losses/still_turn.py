@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ropeaudit.diff.interface import Case
-from ropeaudit.diff.losses._words import share, some
+from ropeaudit.diff.losses._words import share
 
 NAME = "still channels turn"
 GRAVE = False
@@ -17,4 +17,4 @@ def detail(case: Case) -> str | None:
     ]
     if not turning:
         return None
-    return f"{share(len(turning), len(case.a.inv_freq))} 0 in A only ({some(turning)})"
+    return f"{share(turning, len(case.a.inv_freq))} 0 in A only"
