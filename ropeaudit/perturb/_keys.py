@@ -109,6 +109,18 @@ def position() -> Key:
     return Key(read=read)
 
 
+def distance() -> dict[str, Key]:
+    """How far the channels of a group lie apart: in channels, or in log."""
+    return {"gap": whole(1, MAX_CHANNEL), "dlog": number(above=0.0)}
+
+
+def require_gap(gap: int | None, dlog: float | None) -> None:
+    """Raises ValueError unless exactly one of both says how far the channels lie apart."""
+    if (gap is None) == (dlog is None):
+        how = "gap is missing" if gap is None else "gap and dlog are both given, expected one"
+        raise ValueError(how)
+
+
 def channel() -> Key:
     """A channel by its index."""
     return whole(0, MAX_CHANNEL)

@@ -14,9 +14,8 @@ from __future__ import annotations
 import math
 
 from ropeaudit.perturb._expect import Rules, moved, rising
-from ropeaudit.perturb._keys import MAX_CHANNEL, choice, number, position, whole
+from ropeaudit.perturb._keys import choice, distance, position, require_gap
 from ropeaudit.perturb._table import apart_from_all, changed, members, positive
-from ropeaudit.perturb.changes.cluster import require_gap
 from ropeaudit.perturb.interface import Changed, Head, Refused
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
@@ -26,8 +25,7 @@ HEADS = (
         name="apart", usage="apart:at=K|high|mid|low,gap=G[,match=log|phase] (or dlog=D for gap)",
         keys={
             "at": position(),
-            "gap": whole(1, MAX_CHANNEL),
-            "dlog": number(above=0.0),
+            **distance(),
             "match": choice("log", "phase", always=False),
         },
     ),

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from ropeaudit.perturb._expect import Rules, merged, moved, stopped
-from ropeaudit.perturb._keys import MAX_CHANNEL, number, number_or, position, whole
+from ropeaudit.perturb._keys import MAX_CHANNEL, distance, number_or, position, require_gap, whole
 from ropeaudit.perturb._table import changed, landed, members, positive, turning
 from ropeaudit.perturb.interface import Changed, Head, Refused
 from ropeaudit.records import record
@@ -25,8 +25,7 @@ HEADS = (
         keys={
             "at": position(),
             "codim": whole(2, MAX_CHANNEL),
-            "gap": whole(1, MAX_CHANNEL),
-            "dlog": number(above=0.0),
+            **distance(),
             "to": number_or("gm", "first", "last", least=0.0),
         },
     ),
@@ -45,13 +44,6 @@ class Params:
 
 def check(params: Params) -> None:
     require_gap(params.gap, params.dlog)
-
-
-def require_gap(gap: int | None, dlog: float | None) -> None:
-    """Raises ValueError unless exactly one of both says how far the channels lie apart."""
-    if (gap is None) == (dlog is None):
-        how = "gap is missing" if gap is None else "gap and dlog are both given, expected one"
-        raise ValueError(how)
 
 
 def expect(params: Params, base: Schedule, made: Schedule) -> Rules:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 
 from ropeaudit.perturb._expect import Rules, moved, rising
-from ropeaudit.perturb._keys import MAX_CHANNEL, choice, number, position, whole
+from ropeaudit.perturb._keys import choice, distance, position, require_gap
 from ropeaudit.perturb._table import apart_from_all, changed, members, positive
-from ropeaudit.perturb.changes.cluster import require_gap
 from ropeaudit.perturb.interface import Changed, Head
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
@@ -22,8 +21,7 @@ HEADS = (
         name="shift", usage="shift:at=K|high|mid|low,gap=G,dir=up|down (or dlog=D for gap)",
         keys={
             "at": position(),
-            "gap": whole(1, MAX_CHANNEL),
-            "dlog": number(above=0.0),
+            **distance(),
             "dir": choice("up", "down"),
         },
     ),

@@ -7,9 +7,8 @@ frequencies stays as it is.
 from __future__ import annotations
 
 from ropeaudit.perturb._expect import Rules, moved, rising
-from ropeaudit.perturb._keys import MAX_CHANNEL, number, position, whole
+from ropeaudit.perturb._keys import distance, position, require_gap
 from ropeaudit.perturb._table import changed, members
-from ropeaudit.perturb.changes.cluster import require_gap
 from ropeaudit.perturb.interface import Changed, Head
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
@@ -17,9 +16,7 @@ from ropeaudit.schedule.core import Schedule
 HEADS = (
     Head(
         name="swap", usage="swap:at=K|high|mid|low,gap=G (or dlog=D for gap)",
-        keys={
-            "at": position(), "gap": whole(1, MAX_CHANNEL), "dlog": number(above=0.0),
-        },
+        keys={"at": position(), **distance()},
     ),
 )  # fmt: skip
 RESCALES = False
