@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +49,12 @@ def test_schedules_follow_their_schema() -> None:
     document["subjects"][0]["schedules"][0]["inv_freq"][0] = "NaN"
     with pytest.raises(ValidationError):
         Draft202012Validator(_schema("schedules-1.json")).validate(document)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda p: p.name)
+def test_references_lead_somewhere(path: Path) -> None:
+    text = path.read_text()
+    Draft202012Validator.check_schema(json.loads(text))
+    defined = json.loads(text).get("$defs", {})
+    used = set(re.findall(r'"\$ref": "#/\$defs/(\w+)"', text))
+    assert used <= set(defined)

@@ -45,14 +45,18 @@ def test_json_follows_its_schema() -> None:
     schema = json.loads((ROOT / "docs" / "schemas" / "variant-1.json").read_text())
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(_closed(schema))
-    gemma = resolve(str(ROOT / "fixtures/zoo/google__gemma-3-1b-it/config.json"), offline=True)
-    for recipes in (
-        ["int8:sym@sliding_attention@layers=0-4"],
-        ["cluster:at=0,codim=2,gap=2+yarn:factor=2,original=4096"],
-        ["identity", "apart:at=8,gap=2", "zero:from=0,to=3"],
+    for name, recipes in (
+        ("google__gemma-3-1b-it", ["int8:sym@sliding_attention@layers=0-4"]),
+        ("google__gemma-3-1b-it", ["cluster:at=0,codim=2,gap=2+yarn:factor=2,original=4096"]),
+        ("google__gemma-3-1b-it", ["identity", "apart:at=8,gap=2", "zero:from=0,to=3"]),
+        ("google__gemma-4-26B-A4B", ["int4:sym@full_attention"]),
+        ("microsoft__Phi-4-multimodal-instruct", ["zero:from=0,to=3+log8"]),
+        ("Qwen__Qwen2.5-VL-7B-Instruct", ["cast:fp16@vision"]),  # axes of coordinates
+        ("internlm__internlm2_5-7b-chat", ["dynamic:factor=2,length=99999"]),
     ):
-        made = [Made(make(gemma.schedules, r), (OUTPUT,)) for r in recipes]
-        text = render("json", gemma, made, View(), several=len(recipes) > 1)
+        model = resolve(str(ROOT / f"fixtures/zoo/{name}/config.json"), offline=True)
+        made = [Made(make(model.schedules, r), (OUTPUT,)) for r in recipes]
+        text = render("json", model, made, View(), several=len(recipes) > 1)
         validator.validate(json.loads(text))
         assert "NaN" not in text
         assert "Infinity" not in text
