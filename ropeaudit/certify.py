@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ropeaudit.errors import SourceError, UsageError
+from ropeaudit.errors import SourceError, UsageError, quoted_path
+from ropeaudit.proofs._agreement import disagreements
 from ropeaudit.proofs._claims import REQUIRED, known, selected
-from ropeaudit.proofs.certificate import Certificate, Part, assemble, prove
+from ropeaudit.proofs.certificate import Certificate, Part, assemble, prove, stated_by
 from ropeaudit.records import replace
-from ropeaudit.resolve import attempt, failed, read_files
+from ropeaudit.resolve import attempt, failed
 from ropeaudit.schedule.subject import Problem, Subject
 from ropeaudit.sources._digests import differences, inputs
 from ropeaudit.verifier import Result, verify
+
+_HINT = "a certificate made with --context or --override is compared with the same ones"
 
 
 def certify(
@@ -78,36 +82,63 @@ def required_claims(names: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def check(text: str, targets: Iterable[str], *, offline: bool = False) -> Result:
-    """Verifies a certificate, and that the files of ``targets`` are those that it is about.
+def check(text: str, targets: Iterable[str], **options: Any) -> Result:
+    """Verifies a certificate, and that it is about ``targets``: their files and their schedules.
 
-    Raises SourceError where a target cannot be read.
+    ``options`` are those of ``resolve``, as they were when the certificate was made. Raises
+    SourceError where a target cannot be read.
     """
     result = verify(text)
     if result.kind != "verified":
         return result
-    entries = json.loads(text)["inputs"]
-    for target in targets:
-        reading = read_files(target, offline=offline)
-        said = differences(reading, _meant(entries, target, [f["file"] for f in inputs(reading)]))
+    document = json.loads(text)
+    message, names = result.message, _once(targets)
+    for target in names:
+        said = _strange(document, target, options)
         if said:
             return Result("refused", "; ".join(said))
-    return result
+        message += f"; {quoted_path(target)} has the same files and gives the same schedules"
+    notes = () if names else result.notes
+    return dataclasses.replace(result, message=message, notes=notes)
 
 
-def _meant(
-    entries: Sequence[Mapping[str, Any]], target: str, files: Sequence[str]
-) -> list[Mapping[str, Any]]:
-    """Entries of the certificate's target that ``target`` stands for on this machine.
+def _strange(document: Mapping[str, Any], target: str, options: Mapping[str, Any]) -> list[str]:
+    """Sentences on how ``target`` differs from what the certificate is about."""
+    subject = attempt(target, **options)
+    reading = subject.reading
+    if reading is None:
+        raise SourceError(_problem(subject))
+    meant = {
+        name: differences(reading, [e for e in document["inputs"] if e["target"] == name])
+        for name in _meant(document, target, [entry["file"] for entry in inputs(reading)])
+    }
+    name, said = min(meant.items(), key=lambda found: bool(found[1]))
+    if said:
+        return said
+    if subject.error is not None:
+        raise SourceError(_problem(subject))
+    held = {s["name"]: s for s in document["schedules"] if s["target"] == name}
+    ulp = max((s["tolerance"] for s in held.values()), default=0)
+    about = f"the certificate is not about {quoted_path(target)}"
+    said = [f"{about}: {d}" for d in disagreements(held, stated_by(subject, ulp))]
+    return said[:1] + ([_HINT] if said else [])
 
-    That is the one of the same name; else the one (of several, the first) whose files are named
-    alike, since a copy of a model may lie anywhere; else, where there is one only, that one.
+
+def _problem(subject: Subject) -> str:
+    return subject.error.message if subject.error else "the target cannot be read"
+
+
+def _meant(document: Mapping[str, Any], target: str, files: Sequence[str]) -> Sequence[str | None]:
+    """Names of the certificate's targets that ``target`` may stand for on this machine.
+
+    That is the one of the same name; else those whose files are named alike, since a copy of a
+    model may lie anywhere; else, where there is one only, that one. None for no target.
     """
-    by_target: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in entries:
-        by_target.setdefault(entry["target"], []).append(entry)
+    by_target: dict[str, list[str]] = {s["target"]: [] for s in document["schedules"]}
+    for entry in document["inputs"]:
+        by_target.setdefault(entry["target"], []).append(entry["file"])
     if target in by_target:
-        return by_target[target]
-    alike = [own for own in by_target.values() if sorted(files) == sorted(e["file"] for e in own)]
-    found = alike or (list(by_target.values()) if len(by_target) == 1 else [[]])
-    return found[0]
+        return [target]
+    alike = [name for name, own in by_target.items() if own and sorted(files) == sorted(own)]
+    only = list(by_target) if len(by_target) == 1 else [None]
+    return alike or only

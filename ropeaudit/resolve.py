@@ -135,11 +135,6 @@ def _is_params(reading: Reading) -> bool:
     return reading.document is not None and flavour(reading.document) == "params-json"
 
 
-def read_files(target: str | Any, *, offline: bool = False) -> Reading:
-    """What the files of a target say, nothing built from it; raises SourceError."""
-    return _open(target, offline=offline)
-
-
 def _open(target: str | Any, *, offline: bool) -> Reading:
     if isinstance(target, str | Path):
         from ropeaudit.sources.opening import open_target

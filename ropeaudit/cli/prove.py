@@ -43,8 +43,10 @@ def complete_claim(incomplete: str) -> list[str]:
 
 
 Ulp = Annotated[
-    str,
-    typer.Option("--ulp", metavar="N", help="Steps that a stored value may be off its form."),
+    str | None,
+    typer.Option(
+        "--ulp", metavar="N", help="Steps that a stored value may be off its form (default 8)."
+    ),
 ]
 Require = Annotated[
     list[str] | None,
@@ -66,7 +68,8 @@ Check = Annotated[
     typer.Option(
         "--check",
         metavar="FILE",
-        help="Verify a certificate (- for standard input); with TARGETs also their digests.",
+        help="Verify a certificate (- for standard input); with TARGETs also that it is about "
+        "them.",
     ),
 ]
 CertificateFormat = Annotated[
@@ -89,7 +92,7 @@ VerboseProve = Annotated[
 
 def command(
     targets: option.Targets = None,
-    ulp: Ulp = "8",
+    ulp: Ulp = None,
     require: Require = None,
     candidates: Candidates = False,
     check: Check = None,
@@ -120,12 +123,14 @@ def command(
     for name in (settings.format, *(name for name, _ in files)):
         check_format(name)
     if check is not None:
-        _require_alone(require=require, candidates=candidates, override=override, context=context)
-        code = _check(check, targets or (), settings, files, verbose=verbose)
+        _require_alone(ulp=ulp, require=require, candidates=candidates)
+        if not targets:
+            _require_alone(override=override, context=context)
+        code = _check(check, targets or (), override or (), settings, files, verbose=verbose)
         raise typer.Exit(code)
     certificate, required = _prove(
         targets or (), settings, tuple(override or ()),
-        ulp=ulp, require=require, candidates=candidates,
+        ulp="8" if ulp is None else ulp, require=require, candidates=candidates,
     )  # fmt: skip
 
     def render(name: str, view: View) -> str:
@@ -144,7 +149,7 @@ def _require_alone(**given: object) -> None:
     from ropeaudit.errors import UsageError
 
     for name, value in given.items():
-        if value:
+        if value not in (None, False, []):
             raise UsageError(f"--{name} has no meaning beside --check; leave one of them out")
 
 
@@ -202,6 +207,7 @@ def _say_what_is_missing(certificate: Certificate) -> None:
 def _check(
     file: str,
     targets: Sequence[str],
+    override: Sequence[str],
     settings: Settings,
     files: list[tuple[str, Path]],
     *,
@@ -210,7 +216,13 @@ def _check(
     from ropeaudit.certify import check
     from ropeaudit.cli import _output
 
-    result = check(_certificate(file), targets, offline=settings.offline)
+    result = check(
+        _certificate(file),
+        targets,
+        contexts=settings.context if targets else (),
+        overrides=tuple(override),
+        offline=settings.offline,
+    )
 
     def render(name: str, view: View) -> str:
         from ropeaudit.report._certificate import render_check

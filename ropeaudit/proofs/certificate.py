@@ -107,6 +107,12 @@ def prove(subject: Subject, names: Sequence[str], *, ulp: int = 8, bits: int | N
     return Part(subject=subject, exhibits=tuple(found), claims=tuple(made))
 
 
+def stated_by(subject: Subject, ulp: int) -> dict[str, Any]:
+    """The schedules that a certificate of ``subject`` would have, by name."""
+    found = {e.schedule.name: _schedule(subject, e) for e in stated.exhibits(subject, ulp)}
+    return {name: _valid(entry) for name, entry in found.items()}
+
+
 def assemble(parts: Iterable[Part], inputs: Iterable[Mapping[str, Any]]) -> Certificate:
     """The certificate of several targets; ``inputs`` are the entries of the files behind them."""
     parts = tuple(parts)

@@ -35,8 +35,8 @@ PROVED = (
 _MANY = 4096
 """Channels above which a table that fits no law is no schedule worth a nearest one."""
 _NONE = (
-    "no default, linear, proportional, yarn or llama3 table was found that does it, and longrope, "
-    "whose factors are free, would fit any table"
+    "no parameters of default, linear, proportional, yarn or llama3 were found that give this "
+    "table (longrope, whose factors are free, would give any)"
 )
 TRIED = "No parameters that were tried reproduce the table within the tolerance."
 _METHODS = {Status.PROVED: PROVED, Status.REFUTED: NO_RISE, Status.UNDECIDED: TRIED}

@@ -132,9 +132,7 @@ def _exhibit(ink: Ink, target: str, names: Sequence[str], exhibit: Exhibit) -> N
         (f"  {safe(law)}, {count} in {safe(schedule.dtype)}", "dim"),
     )
     if exhibit.form is None:
-        ink.paragraph(
-            f"no closed form: {safe(exhibit.why_not or 'none is stated')}", indent=_INDENT
-        )
+        ink.paragraph(f"no closed form: {safe(_why_not(exhibit))}", indent=_INDENT)
         return
     for formula, where in _formulas(exhibit):
         ink.paragraph(_signs(f"{formula}  {where}", ink), indent=_INDENT)
@@ -262,12 +260,16 @@ def render_check(name: str, file: str, result: Result, view: View) -> str:
                 "result": result.kind,
                 "message": result.message,
                 "counts": {s.value: getattr(result, s.value) for s in Status},
+                "notes": list(result.notes),
             }
         )
     if name == "markdown":
-        return f"- **{result.kind}** {code(file)}: {text(result.message)}\n"
+        notes = "".join(f"  - {text(note)}\n" for note in result.notes)
+        return f"- **{result.kind}** {code(file)}: {text(result.message)}\n{notes}"
     ink = Ink(view)
     style = {"verified": "pass", "refused": "fail"}.get(result.kind, "none")
     ink.line((f" {result.kind.upper()} ", style), " ", (safe(file), "bold"))
     ink.paragraph(safe(result.message), indent=_INDENT)
+    for note in result.notes:
+        ink.paragraph(f"note: {safe(note)}", indent=_INDENT, style="dim")
     return ink.text()

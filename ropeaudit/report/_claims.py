@@ -24,8 +24,8 @@ def words(claim: Claim, exhibit: Exhibit, *, full: bool = False) -> str:
     kind = "".join(claim.claim.partition(":")[:2])
     tell = _TELLERS.get((kind, claim.status.value)) or _TELLERS.get((kind, ""))
     reason = safe(evidence.get("reason") or "")
-    if reason and kind == "recovery" and "rope_theta" in evidence:
-        reason = f"{reason.rstrip('.')}; the nearest is {_fit(evidence)}"
+    if reason and kind == "recovery":
+        reason = _unrecovered(evidence, reason.rstrip("."))
     if reason and reason == safe(exhibit.why_not or ""):
         return "nothing states a closed form"
     if reason and kind != "candidates":
@@ -40,10 +40,12 @@ _Evidence = Mapping[str, Any]
 
 
 def _form(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
+    if e["max_ulp"] == 0:
+        return f"every {e['dtype']} value is its closed form, to a thousandth of an ulp"
     where = "" if e.get("channel") is None else f" (channel {e['channel']})"
     return (
-        f"every {e['dtype']} value within {e['tolerance']} ulp of its closed form, at most "
-        f"{_ulp(e['max_ulp'])}{where}"
+        f"every {e['dtype']} value is within {e['tolerance']} ulp of its closed form; the farthest "
+        f"is {_ulp(e['max_ulp'])} ulp off{where}"
     )
 
 
@@ -135,7 +137,22 @@ def _recovery(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
         parts.append(f"{show.plural(count, 'other set')} of parameters {verb} as well")
     if e.get("next"):
         law, off = e["next"], e["next"]["max_ulp"]
-        parts.append(f"next best: {_law(law)}, {_steps(off)} off")
+        near = "as near" if off == e["max_ulp"] else f"{_steps(off)} off"
+        parts.append(f"next best: {_law(law)}, {near}")
+    return "; ".join(parts)
+
+
+def _unrecovered(e: _Evidence, reason: str) -> str:
+    """Why no law was found: what rules them all out first, and the nearest last."""
+    parts = [reason]
+    if "witness" in e:
+        channels = e["witness"]["channels"]
+        held = [show.exact(_float(v)) for v in e["witness"]["values"]]
+        at = " and ".join(f"channel {k} holds {v}" for k, v in zip(channels, held, strict=True))
+        does = "is negative" if len(channels) == 1 else "rises"
+        parts.insert(0, f"{at}, and with a base above 1 no table of these laws {does}")
+    if "rope_theta" in e:
+        parts.append(f"the nearest is {_fit(e)}")
     return "; ".join(parts)
 
 

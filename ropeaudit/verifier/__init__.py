@@ -10,6 +10,7 @@ same, to the letter. ``reading`` parses, ``laws`` and ``schedules`` rebuild the 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,13 +25,15 @@ from ropeaudit.verifier.reading import (
     parse,
     refuse,
     same,
+    shown,
     worded,
 )
-from ropeaudit.verifier.schedules import schedules
+from ropeaudit.verifier.schedules import Schedule, schedules
 
 __all__ = ["Result", "verify"]
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_NAMED = 4
 _KEYS = ("schema", "sha256", "tool", "inputs", "schedules", "claims")
 
 
@@ -40,7 +43,8 @@ class Result:
 
     ``kind`` is ``verified``, ``refused`` (something in it is wrong) or ``unreadable`` (cut off, no
     JSON, no certificate, or of a newer version); ``message`` is one sentence. The counts are of the
-    claims of a verified certificate, 0 otherwise.
+    claims of a verified certificate, 0 otherwise; ``notes`` are sentences on what it takes as
+    stated.
     """
 
     kind: str
@@ -48,12 +52,13 @@ class Result:
     proved: int = 0
     refuted: int = 0
     undecided: int = 0
+    notes: tuple[str, ...] = ()
 
 
 def verify(text: str) -> Result:
     """Checks the text of a certificate, every claim in it. Raises nothing for any text."""
     try:
-        statuses = _statuses(parse(text))
+        found, statuses = _verified(parse(text))
     except Unreadable as error:
         return Result("unreadable", str(error))
     except Refused as error:
@@ -63,10 +68,26 @@ def verify(text: str) -> Result:
         f"digest and {len(statuses)} claims verified: {proved} proved, {refuted} refuted, "
         f"{undecided} undecided"
     )
-    return Result("verified", message, proved, refuted, undecided)
+    return Result("verified", message, proved, refuted, undecided, tuple(_notes(found)))
 
 
-def _statuses(document: dict[str, Any]) -> list[str]:
+def _notes(found: Sequence[Schedule]) -> Iterator[str]:
+    """What a certificate says of its schedules and only their model can confirm."""
+    steps = sorted({s.tolerance for s in found if s.terms is not None})
+    if steps:
+        yield f"form allows {' or '.join(map(str, steps))} ulp"
+    for what, names in (
+        ("no closed form is stated", [s for s in found if s.terms is None]),
+        ("channels turn with several coordinates", [s for s in found if len(s.groups) > 1]),
+    ):
+        if names:
+            yield f"{what}: {', '.join(shown(s.name)[1:-1] for s in names[:_NAMED])}" + (
+                f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            )
+    yield "that these are the tables and files of a model was not compared; name it too"
+
+
+def _verified(document: dict[str, Any]) -> tuple[list[Schedule], list[str]]:
     keyed(document, _KEYS, "")
     tool = keyed(document["tool"], ("name", "version"), "/tool")
     same("ropeaudit", tool["name"], "/tool/name")
@@ -75,7 +96,8 @@ def _statuses(document: dict[str, Any]) -> list[str]:
     for place, entry in enumerate(listed(document["inputs"], "/inputs")):
         target, file = _input(entry, f"/inputs/{place}")
         files.setdefault(target, set()).add(file)
-    return check(document["claims"], schedules(document["schedules"], files))
+    found = schedules(document["schedules"], files)
+    return found, check(document["claims"], found)
 
 
 def _input(given: Any, where: str) -> tuple[str, str]:

@@ -28,7 +28,7 @@ from tests.schedules import cast, llama3, plain, proportional, quantised, raw, s
         ([1.0, math.nan, 0.5, 0.1], "channel 1"),
         ([math.inf, 0.5, 0.1], "channel 0"),
         ([1e300, 1e200, 1.0], "no finite float32"),
-        ([1e-40, 1e-41, 1e-42, 1e-44], "no default"),
+        ([1e-40, 1e-41, 1e-42, 1e-44], "no parameters of default"),
         ([1 / (k + 1) for k in range(64)], "channels are off the nearest plain law"),
     ],
 )
@@ -42,10 +42,10 @@ def test_odd_tables_are_undecided_with_a_reason(table: list[float], said: str) -
     ("table", "channels", "said"),
     [
         ([1.0, -0.5, 0.25], [1], "channel 1 is negative"),
-        ([0.1, 0.9, 0.5, 0.2] * 8, [0, 1], "no default"),
+        ([0.1, 0.9, 0.5, 0.2] * 8, [0, 1], "no parameters of default"),
         ([0.0, 1.0], [0, 1], "1 of 2 values"),
-        ([1.0, 0.0, 0.25, 0.125], [1, 2], "no default"),
-        ([1.0, 0.5, 0.0, 0.0, 0.25, 0.125], [2, 4], "no default"),
+        ([1.0, 0.0, 0.25, 0.125], [1, 2], "no parameters of default"),
+        ([1.0, 0.5, 0.0, 0.0, 0.25, 0.125], [2, 4], "no parameters of default"),
         (plain(1e6).inv_freq * 2, [63, 64], "behind each other"),
     ],
 )

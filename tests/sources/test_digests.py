@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ropeaudit.facts import InputFile, Reading, file_name
-from ropeaudit.resolve import read_files
+from ropeaudit.resolve import resolve
 from ropeaudit.sources._digests import differences, inputs
 from ropeaudit.sources._gguf_walk import walk
 from tests.gguf_files import write
@@ -22,7 +22,13 @@ CONFIG = b'{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4}\
 
 
 def entries(target: Path | str) -> list[dict[str, Any]]:
-    return list(inputs(read_files(str(target), offline=True)))
+    return list(inputs(reading(target)))
+
+
+def reading(target: Path | str) -> Reading:
+    found = resolve(str(target), offline=True).reading
+    assert found is not None
+    return found
 
 
 def digest(data: bytes) -> dict[str, Any]:
@@ -79,13 +85,13 @@ def test_of_gguf_all_before_the_tensors_counts(tmp_path: Path) -> None:
 
 def test_differences_are_said(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes(CONFIG)
-    reading = read_files(str(tmp_path))
-    (own,) = inputs(reading)
-    assert differences(reading, [own]) == []
-    (changed,) = differences(reading, [own | {"sha256": "0" * 64}])
+    read = reading(tmp_path)
+    (own,) = inputs(read)
+    assert differences(read, [own]) == []
+    (changed,) = differences(read, [own | {"sha256": "0" * 64}])
     assert changed.startswith("config.json has sha256 ")
     assert "the certificate is about 0000000000000000" in changed
-    gone, added = differences(reading, [own | {"file": "params.json"}])
+    gone, added = differences(read, [own | {"file": "params.json"}])
     assert gone.startswith("params.json is named by the certificate and no part of ")
     assert added.startswith("config.json takes part in ")
 
