@@ -103,8 +103,8 @@ def _to_built(held: list[Schedule], built: list[Schedule], out: Matching, held_s
     one_each = len(held) == len(built)
     other = "b" if held_side == "a" else "a"
     partners: dict[int, Schedule] = {}
-    # Tables whose names tell the variant first: what is left then has fewer to choose from.
-    for table in sorted(held, key=lambda t: not _of_variant(t, built)):
+    # Tables whose names tell what they are go first: the rest then have fewer to choose from.
+    for table in sorted(held, key=lambda t: not _in_name(t, built)):
         if table.rope_type == "learned":
             out.leave(held_side, [table], "learned tables follow from no config", matters=False)
             continue
@@ -124,16 +124,19 @@ def _to_built(held: list[Schedule], built: list[Schedule], out: Matching, held_s
 
 
 def _candidates(table: Schedule, built: list[Schedule]) -> list[Schedule]:
-    named = [s for s in built if table.layer_type and s.layer_type == table.layer_type]
     layers = set(table.layers or ())
-    found = named or [s for s in built if layers & set(s.layers or ())] or built
-    return _of_variant(table, found) or found
+    return _in_name(table, built) or [s for s in built if layers & set(s.layers or ())] or built
 
 
-def _of_variant(table: Schedule, built: list[Schedule]) -> list[Schedule]:
-    """Schedules whose variant stands in the table's name, as ``long`` in ``text.long.inv_freq``."""
-    words = re.findall(r"[^\W_]+", table.layer_type or "")
-    return [s for s in built if s.variant and s.variant.removeprefix("@") in words]
+def _in_name(table: Schedule, built: list[Schedule]) -> list[Schedule]:
+    """Schedules whose layer type or variant stands in the table's: ``text.long.inv_freq``."""
+    words = f"_{re.sub(r'[^A-Za-z0-9]', '_', table.layer_type or '')}_"
+    exact = [s for s in built if s.layer_type and s.layer_type == table.layer_type]
+    kind = exact or [s for s in built if s.layer_type and f"_{s.layer_type}_" in words]
+    variant = [
+        s for s in kind or built if s.variant and f"_{s.variant.removeprefix('@')}_" in words
+    ]
+    return variant or kind
 
 
 def _nearest(table: Schedule, built: list[Schedule]) -> Schedule:

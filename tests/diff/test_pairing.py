@@ -274,6 +274,14 @@ def test_names_of_tables_tell_their_variant(names: tuple[str | None, str | None]
         }
         # In the order of the tables, whichever was matched first.
         assert [p.b.layer_type for p in found.pairs] == [t.layer_type for t in order]
+    full, sliding = (
+        replace(plain(b), layer_type=f"{t}_attention") for b, t in ((1e6, "full"), (1e4, "sliding"))
+    )
+    swapped = [stored(sliding, layer_type=None), stored(full, layer_type="text_sliding_attention")]
+    assert pairs(compare(subject(full, sliding), subject(*swapped))) == [
+        ("text/full_attention", "text/stored"),
+        ("text/sliding_attention", "text/text_sliding_attention/stored"),
+    ]
     lengths = [replace(plain(trained=4096), variant=f"@{n}") for n in (4096, 8192)]
     held = replace(stored(plain()), layer_type="text_8192")
     assert pairs(compare(subject(*lengths), subject(held))) == [
