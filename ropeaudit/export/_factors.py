@@ -29,6 +29,8 @@ OFFSETS = (0, 1, -1, 2, -2)
 _SHIFTS = (0, 1, -1, 2, -2, 3, -3)
 _LEAST = 2.0**-128
 """The reciprocal of anything smaller is beyond float32."""
+_NORMAL = 2.0**-126
+"""The smallest normal float32 number."""
 
 Ways = tuple[float, ...]
 """The powers that an engine may have for one channel, the likely one first."""
@@ -66,7 +68,8 @@ def single(factor: float, power: float) -> float:
 
 def exact(factor: float, power: float) -> float:
     """The closed form that a GGUF file stands for, rounded once; ``power`` is float64."""
-    return f32(1.0 / (factor * power))
+    value = f32(1.0 / (factor * power))
+    return value if abs(value) >= _NORMAL else 0.0
 
 
 def choose(
@@ -75,17 +78,15 @@ def choose(
     rebuild: Rebuild,
     *,
     still: float,
-    still_below: float = 0.0,
 ) -> Choice | None:
     """Factors for ``wanted``; None where the promises cannot be kept within two float32 steps.
 
-    ``still`` is the factor of a channel that must not turn, i.e. whose frequency is at most
-    ``still_below``.
+    ``still`` is the factor of a channel that must not turn, i.e. whose frequency is 0.
     """
     factors = [still] * len(wanted)
     groups: dict[float, list[int]] = {}
     for k, value in enumerate(wanted):
-        if not abs(value) <= still_below:  # NaN is no zero
+        if value != 0:
             groups.setdefault(value, []).append(k)
     taken: set[float] = set()
     # Clusters have fewer places to go to, so they choose first.

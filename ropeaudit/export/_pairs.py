@@ -138,16 +138,14 @@ def _same_scales(own: Schedule, wanted: Schedule) -> None:
             )
 
 
-def distance(wanted: Schedule, found: Schedule, *, still_below: float = 0.0) -> int:
+def distance(wanted: Schedule, found: Schedule) -> int:
     """Largest distance of two tables in float32 steps.
 
-    Frequencies up to ``still_below`` count as 0. Raises UsageError beyond MAX_ULP, and where equal
-    values have parted, distinct ones met, or a zero began to turn.
+    Raises UsageError beyond MAX_ULP, and where equal values have parted, distinct ones met, or a
+    zero began to turn.
     """
     worst = 0
     for k, (a, b) in enumerate(zip(wanted.inv_freq, found.inv_freq, strict=True)):
-        if abs(a) <= still_below and abs(b) <= still_below:
-            continue
         steps = ulp_distance(a, b)
         if steps is None or steps > MAX_ULP or (a == 0) != (b == 0):
             raise UsageError(
@@ -155,8 +153,7 @@ def distance(wanted: Schedule, found: Schedule, *, still_below: float = 0.0) -> 
                 f"{b}, more than {MAX_ULP} float32 steps off; {PATCH}"
             )
         worst = max(worst, steps)
-    turning = [k for k, v in enumerate(wanted.inv_freq) if abs(v) > still_below]
-    pairs = {(wanted.inv_freq[k], found.inv_freq[k]) for k in turning}
+    pairs = set(zip(wanted.inv_freq, found.inv_freq, strict=True))
     before, after = ({p[i] for p in pairs} for i in (0, 1))
     if not len(pairs) == len(before) == len(after):
         raise UsageError(

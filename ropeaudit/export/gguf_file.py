@@ -7,7 +7,6 @@ the ``rope.scaling`` keys are reset, because the divisors hold the whole table.
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from ropeaudit.errors import SourceError, UsageError, quoted, quoted_path
@@ -21,8 +20,6 @@ from ropeaudit.schedule.subject import Subject
 NAME = "gguf"
 STILL = 3.4e38
 """The largest divisor of any use: converters and loaders reject infinite ones."""
-STILL_BELOW = 1e-37
-"""Radians per position: what STILL leaves of a frequency. No context is long enough to see it."""
 CREATES_FREQS = frozenset(n for n, a in ARCHITECTURES.items() if a.freqs and not a.unused)
 """Architectures whose loader creates ``rope_freqs.weight`` and whose graph divides by it
 (llama.cpp, ``load_arch_tensors`` and ``ggml_rope_ext`` in ``src/models/<architecture>.cpp``,
@@ -40,7 +37,7 @@ def write(request: Request) -> Written:
     wanted = _wanted(request.source, targets)
     _target.check(request.path, source, force=request.force)
     change, notes = _change(request, wanted)
-    with _target.replacing(request.path) as work:
+    with _target.replacing(request.path, force=request.force) as work:
         _gguf_copy.copy(source, work, change)
         found, worst = _read_back(work, targets)
     written = Written(
@@ -140,9 +137,7 @@ def _change(
 def _choose(schedule: Schedule, theta: float) -> _factors.Choice | None:
     dim = 2 * len(schedule.inv_freq)
     powers = [(theta ** (2 * k / dim),) for k in range(dim // 2)]
-    return _factors.choose(
-        schedule.inv_freq, powers, _factors.exact, still=STILL, still_below=STILL_BELOW
-    )
+    return _factors.choose(schedule.inv_freq, powers, _factors.exact, still=STILL)
 
 
 def _read_back(work: Path, targets: list[_pairs.Target]) -> tuple[list[Schedule], int]:
@@ -166,6 +161,5 @@ def _read_back(work: Path, targets: list[_pairs.Target]) -> tuple[list[Schedule]
                 raise UsageError(
                     f"the divisors would change schedule {quoted(wanted.name)} too; {PATCH}"
                 )
-            still = STILL_BELOW if target.changed else math.ulp(0.0)
-            worst = max(worst, _pairs.distance(wanted, own, still_below=still))
+            worst = max(worst, _pairs.distance(wanted, own))
     return everything, worst

@@ -17,6 +17,9 @@ from ropeaudit.schedule.families.interface import check_width
 from ropeaudit.schedule.families.yarn import ramp_ends
 from ropeaudit.schedule.float32 import Table, f32, f32s
 
+_NORMAL = 2.0**-126
+"""The smallest normal float32 number."""
+
 
 @record(kw_only=True)
 class Rotation:
@@ -64,7 +67,11 @@ def check(base: float, dim: int) -> None:
 
 
 def closed_form(rotation: Rotation) -> Table:
-    """The table, radians per position, shape (dim/2,): float64 arithmetic, rounded once."""
+    """The table, radians per position, shape (dim/2,): float64 arithmetic, rounded once.
+
+    What a divisor takes below the normal numbers is 0: files spell infinity as 3.4e38, because
+    loaders reject it, and such a channel turns at no length.
+    """
     r = rotation
     check(r.base, r.dim)
     divisors = r.divisors or (1.0,) * (r.dim // 2)
@@ -75,7 +82,7 @@ def closed_form(rotation: Rotation) -> Table:
         if r.ext:
             mix = r.ext * (1 - _rise(k, *r.ramp))
             value = value * (1 - mix) + theta * mix
-        table.append(value)
+        table.append(0.0 if r.divisors and abs(value) < _NORMAL else value)
     return tuple(f32s(table))
 
 

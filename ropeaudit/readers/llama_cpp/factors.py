@@ -12,6 +12,8 @@ from ropeaudit.schedule.float32 import Table
 
 STILL = 1e29
 """Converters write 1e30 for channels that do not turn (Gemma 4): 1e30 turns are none."""
+INFINITE = 1e38
+"""From here on a divisor stands for infinity, which no converter means by design."""
 KNOWN_LOW = 1.0
 """``low_freq_factor`` of every published llama3 scaling; the tensor alone does not hold it."""
 _FIT = 2e-5
@@ -80,7 +82,7 @@ def applied(divisors: Divisors, arch: Architecture, kind: str) -> Divisors:
 
 def still_channels(divisors: Table) -> frozenset[int]:
     """Channels that a proportional schedule keeps still; empty unless the others are undivided."""
-    still = frozenset(k for k, v in enumerate(divisors) if v >= STILL)
+    still = frozenset(k for k, v in enumerate(divisors) if STILL <= v < INFINITE)
     turning = (v for k, v in enumerate(divisors) if k not in still)
     return still if still and all(v == 1.0 for v in turning) else frozenset()
 
