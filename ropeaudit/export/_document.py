@@ -15,7 +15,7 @@ from ropeaudit._version import __version__
 from ropeaudit.errors import quoted
 from ropeaudit.export.interface import Request, Written
 from ropeaudit.facts import Fact
-from ropeaudit.perturb.measure import Measure, measures
+from ropeaudit.perturb.described import described
 from ropeaudit.perturb.variant import Variant
 from ropeaudit.records import record_fields, replace
 from ropeaudit.schedule.core import Schedule
@@ -35,16 +35,11 @@ def recorded(request: Request, written: Written) -> Written:
 
 
 def _text(request: Request, made: Variant, written: Written) -> str:
-    said = made.found or ((),) * len(made.recipe.steps)
-    found = measures(made)
-    steps = [_step(s, f) for s, f in zip(made.recipe.steps, said, strict=True)]
     keys: dict[str, Any] = {
         "schema": SCHEMA,
         "tool": {"name": "ropeaudit", "version": __version__},
         "target": request.source.target,
-        "recipe": {"text": made.recipe.text, "steps": steps},
-        "max_cluster": max((m.max_cluster for m in found), default=1),
-        "measures": [_measure(m) for m in found],
+        **described(made, _plain),
         "schedules": [_schedule(s) for s in made.schedules],
         "written": [
             {
@@ -66,23 +61,6 @@ def _value(key: str, value: Any) -> str:
     return f"[\n    {rows}\n  ]"
 
 
-def _step(step: Any, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    scope = {name: getattr(step.scope, name) for name in ("layer_type", "layers", "head")}
-    return {
-        "text": step.text,
-        "head": step.head,
-        "parameters": step.parameters(),
-        "scope": scope if step.scope else None,
-        "found": found,
-    }
-
-
-def _measure(m: Measure) -> dict[str, Any]:
-    return {name: getattr(m, name) for name in record_fields(Measure)} | {
-        "max_abs_dlog": m.max_abs_dlog
-    }
-
-
 def _schedule(schedule: Schedule) -> dict[str, Any]:
     """What decides the rotation of one schedule; keys as in ``ropeaudit/schedules/1``."""
     names = (
@@ -100,7 +78,11 @@ def _schedule(schedule: Schedule) -> dict[str, Any]:
 
 
 def _fact(fact: Fact) -> dict[str, Any]:
-    place = {"file": fact.location.file} if fact.location is not None else {}
+    place = {
+        name: value
+        for name in ("file", "pointer", "tensor", "key")
+        if (value := getattr(fact.location, name, None)) is not None
+    }
     return {"field": fact.field, "value": fact.value, **place, "provenance": fact.origin.value}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ropeaudit.errors import UsageError
+from ropeaudit.perturb.described import described
 from ropeaudit.perturb.measure import Measure, measure, measures
 from ropeaudit.perturb.recipe import Step
 from ropeaudit.perturb.variant import Variant
@@ -79,49 +80,14 @@ def _json(subject: Subject, made: Sequence[Made], several: bool) -> str:
 
 
 def document(made: Made) -> dict[str, Any]:
-    """The keys of one variant: recipe, schedules, max_cluster, measures, written."""
-    variant = made.variant
-    found = measures(variant)
-    steps = variant.recipe.steps
-    said = variant.found or ((),) * len(steps)
+    """The keys of one variant: recipe, max_cluster, measures, schedules, written."""
     return {
-        "recipe": {
-            "text": variant.recipe.text,
-            "steps": [_step(s, f) for s, f in zip(steps, said, strict=True)],
-        },
-        "max_cluster": max((m.max_cluster for m in found), default=1),
-        "measures": [_measure(m) for m in found],
-        "schedules": [schedule_json(s) for s in variant.schedules],
+        **described(made.variant, plain),
+        "schedules": [schedule_json(s) for s in made.variant.schedules],
         "written": [
             {"kind": w.kind, "path": w.path, "max_ulp": w.max_ulp, "notes": list(w.notes)}
             for w in made.written
         ],
-    }
-
-
-def _step(step: Step, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    scope = step.scope
-    return {
-        "text": step.text,
-        "head": step.head,
-        "parameters": plain(step.parameters()),
-        "scope": plain({"layer_type": scope.layer_type, "layers": scope.layers, "head": scope.head})
-        if scope
-        else None,
-        "found": [plain(f) for f in found],
-    }
-
-
-def _measure(m: Measure) -> dict[str, Any]:
-    return {
-        "schedule": m.schedule,
-        "max_cluster": m.max_cluster,
-        "smallest_log_gap": plain(m.smallest_log_gap),
-        "largest_dlog": plain(m.largest_dlog),
-        "max_abs_dlog": plain(m.max_abs_dlog),
-        "zeroed": m.zeroed,
-        "max_phase_drift": plain(m.max_phase_drift),
-        "length": m.length,
     }
 
 
