@@ -15,10 +15,7 @@ from ropeaudit.errors import UsageError, quoted
 from ropeaudit.export._hf_entry import LONE_BASE, Entry, entry
 from ropeaudit.export._pairs import Key, Target
 from ropeaudit.export._table import PATCH
-from ropeaudit.readers.transformers._dicts import Rope, Ropes
-from ropeaudit.readers.transformers._node import Node
-from ropeaudit.readers.transformers._rope import resolve
-from ropeaudit.readers.transformers._walk import walk
+from ropeaudit.readers.transformers.rope_dicts import Node, Rope, Ropes, rope_dicts
 from ropeaudit.records import field, record
 from ropeaudit.schedule.keys import BASES
 
@@ -58,8 +55,7 @@ def rewrite(document: Document, targets: Iterable[Target]) -> Rewritten:
     """
     left: dict[Key, Target] = {t.key: t for t in targets if t.changed}
     out = Rewritten(data=copy.deepcopy(dict(document.data)))
-    for node in walk(document).nodes:
-        ropes = resolve(node)
+    for node, ropes in rope_dicts(document):
         mine = {}
         for rope in ropes.found:
             target = left.pop((node.component, rope.label), None)

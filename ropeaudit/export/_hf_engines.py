@@ -13,8 +13,7 @@ from typing import Any
 from ropeaudit.errors import UsageError, quoted
 from ropeaudit.export import _factors
 from ropeaudit.export._pairs import Target
-from ropeaudit.readers.transformers._dicts import Rope
-from ropeaudit.readers.transformers._node import Node
+from ropeaudit.readers.transformers.rope_dicts import Node, Rope
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.families.interface import powers
 
@@ -36,7 +35,7 @@ def notes(node: Node, rope: Rope, target: Target) -> Iterator[str]:
         )
     elif target.short.pairing == "interleaved":
         yield f"schedule {name}: vLLM and SGLang refuse longrope with interleaved pairs"
-    if len(target.wanted) > 1:
+    if target.short.inv_freq != target.long.inv_freq:
         yield (
             f"schedule {name}: two tables by length; vLLM chooses by max_model_len, mlx-lm always "
             "takes the long one"
