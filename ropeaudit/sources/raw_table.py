@@ -81,7 +81,9 @@ def from_document(document: Document, *, target: str) -> Reading:
     for pointer, schedule in _schedules(document.data, ""):
         values = schedule.get("inv_freq") if isinstance(schedule, dict) else schedule
         name = schedule.get("name") if isinstance(schedule, dict) else None
-        label = name if isinstance(name, str) and name else "inv_freq"
+        label = "inv_freq"
+        if isinstance(name, str) and name:  # spelled as a tensor, whose name tells what it serves
+            label = f"{name.replace('/', '.')}.inv_freq"
         if values is None:
             raise InvalidValue(
                 f"{quoted_path(file)} has a schedule without inv_freq at {quoted(pointer)}",

@@ -181,7 +181,7 @@ def test_what_show_writes_reads_back_as_float32(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"schema": "ropeaudit/schedules/1", "subjects": [subject]}))
     first, second = tables(path)
-    assert first.name == "text/full_attention"
+    assert first.name == "text.full_attention.inv_freq", "spelled as a tensor"
     assert (first.values, first.dtype, second.dtype) == (tuple(single), "float32", "float32")
     assert str(first.location) == f"{path} /subjects/0/schedules/0/inv_freq"
     assert math.isnan(second.values[-1])
