@@ -30,7 +30,7 @@ def write(
     _target.check(target, source_path(request), force=request.force)
     plain = Written(kind=kind, path=str(target), schedules=tuple(schedules), notes=notes)
     written = _document.recorded(request, plain)
-    with _target.replacing(target) as work:
+    with _target.replacing(target, force=request.force) as work:
         save(work, written.document, schedules)
         _compare(work, schedules)
     return written

@@ -36,7 +36,7 @@ def write(request: Request) -> Written:
     targets = _pairs.targets(request.variant)
     new = rewrite(document, targets)
     _target.check(request.path, source, force=request.force)
-    with _target.replacing(request.path, folder=True) as work:
+    with _target.replacing(request.path, folder=True, force=request.force) as work:
         _write_config(work / "config.json", source / "config.json", document, new)
         found, worst = _read_back(work, targets, new)
         files = populate(work, source, copy=request.copy)
@@ -45,7 +45,7 @@ def write(request: Request) -> Written:
             path=str(request.path),
             schedules=tuple(found),
             max_ulp=worst,
-            notes=tuple(dict.fromkeys(_notes(request.source, source, new, files))),
+            notes=tuple(dict.fromkeys(_notes(request.source, new, files))),
         )
         written = _document.recorded(request, plain)
         (work / _target.RECORD).write_text(written.document, encoding="utf-8")
@@ -128,7 +128,7 @@ def _read_back(
     return everything, worst
 
 
-def _notes(subject: Subject, source: Path, new: Rewritten, files: Files) -> Iterator[str]:
+def _notes(subject: Subject, new: Rewritten, files: Files) -> Iterator[str]:
     yield from new.notes
     for change in new.changes:
         yield from _hf_engines.notes(change.node, change.rope, change.target)
@@ -136,8 +136,8 @@ def _notes(subject: Subject, source: Path, new: Rewritten, files: Files) -> Iter
         one = len(files.linked) == 1
         links = "1 weight file is a link" if one else f"{len(files.linked)} weight files are links"
         yield (
-            f"{links} into {quoted_path(source)}: the variant works as long as that folder stays "
-            "where it is; --copy makes it independent"
+            f"{links} into {quoted_path(files.home)}: the variant works as long as that folder "
+            "stays where it is; --copy makes it independent"
         )
     if files.left_out:
         listed = ", ".join(map(quoted, files.left_out[:4]))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def names(path: Path) -> list[str]:
 
 
 def made(target: Path, fill: Callable[[Path], None], *, folder: bool = False) -> None:
-    with _target.replacing(target, folder=folder) as work:
+    with _target.replacing(target, folder=folder, force=True) as work:
         fill(work)
 
 
@@ -65,7 +66,7 @@ def test_a_folder_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
     old = tmp_path / "out"
     old.mkdir()
     (old / "gone").write_text("old")
-    with _target.replacing(old, folder=True) as work:
+    with _target.replacing(old, folder=True, force=True) as work:
         (work / "new").write_text("new")
     assert names(tmp_path) == ["out"]
     assert names(old) == ["new"]
@@ -84,7 +85,7 @@ def test_links_are_replaced_and_not_followed(tmp_path: Path) -> None:
     (precious / "weights").write_text("kept")
     link = tmp_path / "out"
     link.symlink_to(precious)
-    with _target.replacing(link, folder=True) as work:
+    with _target.replacing(link, folder=True, force=True) as work:
         (work / "new").write_text("new")
     assert names(link) == ["new"]
     assert not link.is_symlink()
@@ -110,6 +111,8 @@ def test_a_full_disk_gets_a_sentence(tmp_path: Path) -> None:
     [
         (errno.EROFS, "the disk is mounted read-only; write elsewhere"),
         (errno.EACCES, "permission denied; choose a folder"),
+        (errno.EBUSY, "it is in use or the top of a mounted disk; name a new folder inside it"),
+        (errno.ENOTEMPTY, "another run wrote it in the meantime; try again"),
         (errno.EDQUOT, "your quota on this disk is used up"),
         (errno.EIO, os.strerror(errno.EIO)),
     ],
@@ -209,18 +212,87 @@ with replacing(Path(sys.argv[1]), folder=True) as work:
 """
 
 
-def test_an_interrupt_from_outside_leaves_nothing(tmp_path: Path) -> None:
-    # A child of a shell's background job would start with the signal ignored.
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_from_outside_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    # A child of a shell's background job would start with some of them ignored.
     child = subprocess.Popen(
         [sys.executable, "-c", _WAIT, str(tmp_path / "out")],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL) and None,
     )
     assert child.stdout is not None
     with child:
         assert child.stdout.readline() == b"ready\n"
         assert len(names(tmp_path)) == 1
-        child.send_signal(signal.SIGINT)
-        assert child.wait(30) != 0
+        child.send_signal(number)
+        code = child.wait(30)
+    assert code == 128 + number or number == signal.SIGINT
+    assert code != 0
     assert names(tmp_path) == []
+
+
+def test_signals_mean_afterwards_what_they_meant_before(tmp_path: Path) -> None:
+    held = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)]
+    with _target.replacing(tmp_path / "out", folder=True):
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    assert [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)] == held
+
+
+def test_other_threads_write_without_touching_signals(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(made, tmp_path / "t", lambda work: work.write_text("x") and None).result()
+    assert (tmp_path / "t").read_text() == "x"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_of_two_runs_at_once_the_second_overwrites_nothing(tmp_path: Path, whole: bool) -> None:
+    target = tmp_path / "out"
+
+    def fill(work: Path, text: str) -> None:
+        (work / "a" if whole else work).write_text(text)
+
+    def both() -> None:
+        with _target.replacing(target, folder=whole) as slow:
+            fill(slow, "slow")
+            with _target.replacing(target, folder=whole) as quick:
+                fill(quick, "quick")
+
+    with pytest.raises(UsageError, match="out exists; choose another name, or add --force"):
+        both()
+    assert names(tmp_path) == ["out"]
+    assert (target / "a" if whole else target).read_text() == "quick"
+
+
+def test_the_weights_beside_a_config_are_not_replaced(tmp_path: Path) -> None:
+    source = folder(tmp_path / "model", LLAMA)
+    subject, wanted = variant(source / "config.json", "int8:sym")
+    before = (source / "model.safetensors").read_bytes()
+    for name in ("model.safetensors", "tokenizer.json"):
+        with pytest.raises(UsageError, match="belongs to the model .*config.json"):
+            write(wanted, str(source / name), source=subject, force=True)
+    assert (source / "model.safetensors").read_bytes() == before
+    for name in ("t.safetensors", "t.json", "t.npy"):  # new files, and those written before
+        write(wanted, str(source / name), source=subject)
+        write(wanted, str(source / name), source=subject, force=True)
+
+
+def test_what_the_sources_links_lead_to_is_not_replaced(tmp_path: Path) -> None:
+    source = folder(tmp_path / "model", LLAMA)
+    blob = tmp_path / "blob.safetensors"
+    (source / "model.safetensors").rename(blob)
+    (source / "model.safetensors").symlink_to(blob)
+    subject, wanted = variant(source, "int8:sym")
+    with pytest.raises(UsageError, match="belongs to the model"):
+        write(wanted, str(blob), source=subject, force=True)
+
+
+@pytest.mark.parametrize("name", [".", "..", "model/.."])
+def test_places_that_are_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    subject, wanted = variant(folder(tmp_path / "model", LLAMA), "int8:sym")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(UsageError, match="is no name; name a new folder or file"):
+        write(wanted, f"hf={name}", source=subject, force=True)
