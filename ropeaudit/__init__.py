@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from ropeaudit.explain import explain
     from ropeaudit.findings import Finding, Severity, Verdict
+    from ropeaudit.perplexity.measure import measure
     from ropeaudit.perturb.variant import Variant
     from ropeaudit.proofs.certificate import Certificate
     from ropeaudit.schedule.core import Schedule
@@ -69,6 +70,7 @@ __all__ = [
     "audit",
     "diff",
     "explain",
+    "measure",
     "perturb",
     "prove",
     "read",
@@ -88,6 +90,7 @@ _HOMES = {
     "audit": "api",
     "diff": "api",
     "explain": "explain",
+    "measure": "perplexity.measure",
     "prove": "api",
     "perturb": "api",
     "read": "api",

@@ -37,8 +37,8 @@ def _run(ink: Ink, result: Result) -> None:
     if any(c.recipe is not None for c in result.cells):
         ink.line()
         ink.paragraph(
-            "perplexity of the base; for the others its inflation, that is the ratio to the base "
-            "on the same windows, with a 95 % interval; * where that excludes 1",
+            "perplexity of the base, per token; for the others the inflation, which is the ratio "
+            "to the base on the same windows, with a 95 % interval; * where that excludes 1",
             indent=2,
             style="dim",
         )

@@ -30,15 +30,20 @@ def _cut(said: Sequence[str]) -> list[str]:
 
 
 def _between(ci95: tuple[float, float] | None) -> str:
-    return "" if ci95 is None else f" ({ci95[0]:.3g} to {ci95[1]:.3g})"
+    return "" if ci95 is None else f" ({_short(ci95[0])} to {_short(ci95[1])})"
+
+
+def _short(value: float) -> str:
+    """Three digits, none beyond the fourth decimal: what is nothing shows as 0."""
+    return f"{round(value, 4) + 0.0:.3g}"
 
 
 def _power_law(fit: PowerLaw) -> str:
     pairs = plural(len(fit.points), "pair")
     return (
-        f"{fit.family} at {fit.context:,}: log inflation = {fit.intercept:.3g}"
-        f"{_between(fit.intercept_ci95)} + {fit.slope:.3g}{_between(fit.slope_ci95)} x log "
-        f"distance, Pearson r {fit.r:.4g}{_between(fit.r_ci95)} over {pairs}"
+        f"{fit.family} at {fit.context:,}: log inflation = {_short(fit.intercept)}"
+        f"{_between(fit.intercept_ci95)} + {_short(fit.slope)}{_between(fit.slope_ci95)} x log "
+        f"distance, Pearson r {_short(fit.r)}{_between(fit.r_ci95)} over {pairs}"
     )
 
 

@@ -85,8 +85,8 @@ def _run(result: Result) -> Iterator[str]:
         yield f"| {name} | {' | '.join(cells)} |"
     yield ""
     yield (
-        "The base has its perplexity; the others their inflation, the ratio to the base on the "
-        "same windows, with a 95 % interval. Bold: the interval lies above 1."
+        "The base has its perplexity per token; the others their inflation, the ratio to the base "
+        "on the same windows, with a 95 % interval. Bold: the interval lies above 1."
     )
     for title, said in fits_told(of.fits(result), full=True):
         yield from ("", f"### {title.capitalize()}", "", *(f"- {text(s)}" for s in said))
