@@ -289,6 +289,6 @@ def test_gguf(file: Any, bases: dict[str, float], capfd: pytest.CaptureFixture[s
     scores = list(evaluate.score(loaded, ids, tiny.windows(40, 1)))
     assert 0.1 < scores[0].nll / scores[0].tokens < 4.0
     with patch.swapped(loaded, make(loaded.schedules, "int4:sym")):
-        worse = list(evaluate.score(loaded, ids, tiny.windows(40, 1)))
-    assert worse[0].nll > scores[0].nll
+        other = list(evaluate.score(loaded, ids, tiny.windows(40, 1)))
+    assert abs(other[0].nll - scores[0].nll) > 0.5
     assert list(evaluate.score(loaded, ids, tiny.windows(40, 1))) == scores
