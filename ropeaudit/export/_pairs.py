@@ -138,6 +138,27 @@ def _same_scales(own: Schedule, wanted: Schedule) -> None:
             )
 
 
+def compare(found: Sequence[Target], read: Sequence[Schedule]) -> tuple[list[Schedule], int]:
+    """The schedules with the tables that ``read``, the output read back, holds for them.
+
+    The number is their largest distance from the wanted ones, in float32 steps. Raises UsageError
+    where a promise is not kept.
+    """
+    everything: list[Schedule] = []
+    worst = 0
+    for target in found:
+        own = rebuilt(target, read)
+        everything += own
+        for wanted, got in zip(target.wanted, own, strict=True):
+            if not target.changed and got.inv_freq != wanted.inv_freq:
+                raise UsageError(
+                    f"schedule {quoted(wanted.name)}, which the recipe leaves alone, would change "
+                    f"too; {PATCH}"
+                )
+            worst = max(worst, distance(wanted, got))
+    return everything, worst
+
+
 def distance(wanted: Schedule, found: Schedule) -> int:
     """Largest distance of two tables in float32 steps.
 

@@ -31,6 +31,7 @@ _REASONS = {
     errno.EPERM: "permission denied; choose a folder that you may write to",
     errno.ENOENT: "its folder does not exist; create it first",
     errno.ENOTDIR: "a part of the path is a file, not a folder; choose another path",
+    errno.EISDIR: "there is a folder of that name; choose another",
     errno.ENAMETOOLONG: "the name is longer than names can be; choose a shorter one",
     errno.EBUSY: "it is in use or the top of a mounted disk; name a new folder inside it",
     errno.EEXIST: "another run wrote it in the meantime; try again",

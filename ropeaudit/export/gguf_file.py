@@ -152,14 +152,4 @@ def _read_back(work: Path, targets: list[_pairs.Target]) -> tuple[list[Schedule]
         read = build(gguf.read(work, target=str(work))).schedules
     except SourceError as error:
         raise UsageError(f"the written file cannot be read back: {error}; {PATCH}") from None
-    worst, everything = 0, []
-    for target in targets:
-        found = _pairs.rebuilt(target, read)
-        everything += found
-        for wanted, own in zip(target.wanted, found, strict=True):
-            if not target.changed and own.inv_freq != wanted.inv_freq:
-                raise UsageError(
-                    f"the divisors would change schedule {quoted(wanted.name)} too; {PATCH}"
-                )
-            worst = max(worst, _pairs.distance(wanted, own))
-    return everything, worst
+    return _pairs.compare(targets, read)

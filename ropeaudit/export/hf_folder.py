@@ -115,14 +115,7 @@ def _read_back(
         raise UsageError(
             f"transformers would refuse the written config: {error}; {PATCH}"
         ) from None
-    worst, everything = 0, []
-    for target in targets:
-        found = _pairs.rebuilt(target, read)
-        everything += found
-        for wanted, own in zip(target.wanted, found, strict=True):
-            if not target.changed and own.inv_freq != wanted.inv_freq:
-                raise UsageError(f"schedule {wanted.name} would change too; {PATCH}")
-            worst = max(worst, _pairs.distance(wanted, own))
+    everything, worst = _pairs.compare(targets, read)
     for change in new.changes:
         _hf_engines.check(change.values, _pairs.rebuilt(change.target, read))
     return everything, worst

@@ -228,7 +228,7 @@ def test_the_list_of_architectures_comes_from_the_reader() -> None:
                 },
                 "tensors": {"rope_freqs.weight": [1.0] * 32},
             },
-            "one list of divisors|would change schedule|comes out as",
+            "one list of divisors|leaves alone, would change|comes out as",
         ),
     ],
 )

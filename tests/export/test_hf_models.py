@@ -209,19 +209,44 @@ def test_vllms_formula_gives_the_same_table(
         assert rope["original_max_position_embeddings"] == config.max_position_embeddings
 
 
-def test_the_old_schema_loads_too(saved: Callable[[str], Path], tmp_path: Path) -> None:
-    source = saved("llama")
-    old = tmp_path / "old"
-    old.mkdir()
+def _old(source: Path, out: Path) -> Path:
+    """The model with a config in the schema of transformers 4.x."""
     config = json.loads((source / "config.json").read_text())
     rope = config.pop("rope_parameters")
-    config |= {"rope_theta": rope["rope_theta"], "rope_scaling": None}
-    (old / "config.json").write_text(json.dumps(config))
-    (old / "model.safetensors").symlink_to(source / "model.safetensors")
-    made, _ = export(old, "int8:sym", tmp_path / "out")
-    written = json.loads((tmp_path / "out" / "config.json").read_text())
-    assert written["rope_scaling"]["rope_type"] == "longrope"
+    if "sliding_attention" in rope:
+        config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+        rope = rope["full_attention"]
+    config["rope_theta"] = rope.pop("rope_theta")
+    if "original_max_position_embeddings" in rope:
+        config["original_max_position_embeddings"] = rope.pop("original_max_position_embeddings")
+    if rope["rope_type"] == "longrope":
+        rope["type"] = rope.pop("rope_type")
+    config["rope_scaling"] = None if rope.get("rope_type") == "default" else rope
+    out.mkdir()
+    (out / "config.json").write_text(json.dumps(config))
+    (out / "model.safetensors").symlink_to(source / "model.safetensors")
+    return out
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe", "schema"),
+    [
+        ("llama", "int8:sym", "rope_scaling"),
+        ("phi3", "noise:eps=0.1,seed=1", "rope_scaling"),
+        ("gemma3", "int8:sym@full_attention", "rope_scaling"),
+        ("gemma3", "int8:sym", "rope_parameters"),
+    ],
+)
+def test_the_old_schema_loads_too(
+    saved: Callable[[str], Path], tmp_path: Path, name: str, recipe: str, schema: str
+) -> None:
+    source = saved(name)
+    made, _ = export(_old(source, tmp_path / "old"), recipe, tmp_path / "out")
+    assert schema in json.loads((tmp_path / "out" / "config.json").read_text())
     model = load(tmp_path / "out")
-    same_shape(made.schedules[0], buffers(model)[None])
-    export(source, "int8:sym", tmp_path / "new")
+    held = buffers(model)
+    for wanted in made.schedules:
+        if wanted.variant != "long":
+            same_shape(wanted, held[wanted.layer_type])
+    export(source, recipe, tmp_path / "new")
     assert torch.equal(logits(model), logits(load(tmp_path / "new")))
