@@ -14,6 +14,7 @@ import pytest
 from ropeaudit.errors import MissingDependency, UsageError
 from ropeaudit.perplexity.launch.interface import Ended, Order, Part, launcher, names
 from ropeaudit.perplexity.launch.local import Local
+from ropeaudit.perplexity.launch.ray import _Expected, _require
 from ropeaudit.perplexity.records import Settings
 from ropeaudit.perplexity.run import Request, run
 from ropeaudit.perplexity.store import Store
@@ -37,6 +38,16 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingDependency, match=r"ropeaudit\[ray\]"):
         launcher("ray")
+
+
+def test_a_worker_with_another_model_or_version_is_said() -> None:
+    versions = {"ropeaudit": "1", "torch": "2", "transformers": "5"}
+    expected = _Expected(digest="a", versions=versions)
+    _require(expected, "a", versions)
+    with pytest.raises(UsageError, match="another model under the same path"):
+        _require(expected, "b", versions)
+    with pytest.raises(UsageError, match=r"has torch 3, and the first one 2"):
+        _require(expected, "a", versions | {"torch": "3"})
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ropeaudit.errors import UsageError
+from ropeaudit.errors import SourceError, UsageError
 from ropeaudit.perplexity.evaluate import score
 from ropeaudit.perplexity.launch.interface import Ended, Part, Task
 from ropeaudit.perplexity.launch.local import Local
@@ -312,6 +312,20 @@ def test_two_runs_may_share_a_store(loaded: Loaded, tmp_path: Path) -> None:
         first = run(request(loaded), store=one)
         assert run(request(loaded), store=two, launcher=(launcher := Counting())) == first
         assert launcher.windows == 0
+
+
+def test_a_launcher_keeps_its_model_for_the_next_run(loaded: Loaded, tmp_path: Path) -> None:
+    path = folder.saved(tmp_path / "model")
+    asked = Request(model=path, corpus=TEXT, settings=Settings(contexts=(32,)))
+    launcher = Local()
+    first = run(asked, launcher=launcher)
+    kept = launcher._loaded
+    (tmp_path / "model").rename(tmp_path / "gone")
+    longer = replace(asked, corpus=folder.corpus(2000))
+    assert len(run(longer, launcher=launcher).cells[0].scores) > len(first.cells[0].scores)
+    assert launcher._loaded is kept
+    with pytest.raises(SourceError, match="there is no"):
+        run(replace(asked, settings=Settings(contexts=(16,))), launcher=launcher)
 
 
 @pytest.mark.parametrize(

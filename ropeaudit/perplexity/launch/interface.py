@@ -92,7 +92,7 @@ class Ended:
 
 
 class Launcher(Protocol):
-    """Measures tasks for one run; used by one thread.
+    """Measures the tasks of one run after another, from ``prepare`` to ``close``; for one thread.
 
     ``capacity``: tasks that are taken at once. ``streams``: whether parts come as they are made, so
     that ``stop`` saves anything; the tasks of others carry their own :class:`Stop`.
@@ -114,7 +114,7 @@ class Launcher(Protocol):
         """Give up a task; its end may or may not come from ``next`` any more."""
 
     def close(self) -> None:
-        """Give up everything; may be called twice."""
+        """End the run and give up what is in flight; may be called twice, and prepared again."""
 
 
 def names() -> tuple[str, ...]:

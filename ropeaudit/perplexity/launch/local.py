@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ropeaudit.errors import UsageError
 from ropeaudit.perplexity.launch import _work
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Local:
-    """Holds the model; parts come one by one, as ``next`` asks for them."""
+    """Holds the model, also for the next run with it; parts come one by one, as ``next`` asks."""
 
     capacity = 1
     streams = True
@@ -27,7 +27,11 @@ class Local:
         self._parts: Generator[Part, None, None] | None = None
 
     def prepare(self, order: Order) -> Prepared:
-        self._order, self._loaded = order, _work.model(order)
+        if self._order is None or _asked(self._order) != _asked(order):
+            self._loaded = None  # before the next one takes its place in memory
+            self._loaded = _work.model(order)
+        assert self._loaded is not None
+        self._order = order
         found = _work.prepared(order, self._loaded)
         self._ids = found.ids
         return found
@@ -62,6 +66,13 @@ class Local:
         parts, self._parts, self._task = self._parts, None, None
         if parts is not None:
             parts.close()  # puts the model's tables back
+
+
+def _asked(order: Order) -> tuple[Any, ...]:
+    """What decides which model is loaded, and how."""
+    settings = order.settings
+    known = order.model if isinstance(order.model, str) else id(order.model)
+    return known, settings.device, settings.dtype, settings.contexts, order.offline
 
 
 def start(address: str | None) -> Local:

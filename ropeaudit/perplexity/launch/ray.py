@@ -43,16 +43,21 @@ class Ray:
 
     def __init__(self, address: str | None) -> None:
         self._ray = _imported()
+        self._address = address
         self._own = not self._ray.is_initialized()
-        if self._own:
-            _connect(self._ray, address)
+        self._connect()
         self._order: Order | None = None
         self._shared: tuple[Any, ...] = ()
         self._remote: Any = None
         self._flying: dict[Any, int] = {}
         self._arrived: list[Part | Ended] = []
 
+    def _connect(self) -> None:
+        if not self._ray.is_initialized():
+            _connect(self._ray, self._address)
+
     def prepare(self, order: Order) -> Prepared:
+        self._connect()
         if not isinstance(order.model, str):
             raise UsageError(
                 "a model in memory cannot travel to a cluster; save it and give its folder"
@@ -61,7 +66,14 @@ class Ray:
         if path.exists():
             order = replace(order, model=str(path.resolve()))
         options = {**self._request(order), "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
-        found = self._ray.get(self._ray.remote(_prepare).options(**options).remote(order))
+        try:
+            found = self._ray.get(self._ray.remote(_prepare).options(**options).remote(order))
+        except Exception as error:
+            said = _work.failed(0, getattr(error, "cause", None) or error).message
+            raise UsageError(
+                f"the cluster cannot load the model: {quoted(said, 300)}; every machine of it "
+                "needs ropeaudit[ppl,ray]"
+            ) from None
         if isinstance(found, RopeAuditError):
             raise found
         prepared: Prepared = found
@@ -103,6 +115,7 @@ class Ray:
         for reference in self._flying:
             self._ray.cancel(reference, force=True)
         self._flying.clear()
+        self._arrived.clear()
         if self._own and self._ray.is_initialized():
             self._ray.shutdown()
 
