@@ -14,7 +14,7 @@ from ropeaudit.errors import MissingDependency, RopeAuditError, SourceError, Usa
 from ropeaudit.perplexity import _settings
 from ropeaudit.perplexity._conduct import Conductor, Progress
 from ropeaudit.perplexity._plan import Plan, plans
-from ropeaudit.perplexity.launch.interface import Launcher, Order, Prepared
+from ropeaudit.perplexity.launch.interface import Ended, Launcher, Order, Prepared
 from ropeaudit.perplexity.launch.interface import launcher as launcher_named
 from ropeaudit.perplexity.records import Cell, Corpus, Failure, Result, Settings
 from ropeaudit.perplexity.statistics.paired import inflation
@@ -120,7 +120,7 @@ def _result(
 def _cell(plan: Plan, interrupted: bool) -> Cell | None:
     """The cell of a plan; None where not one window can be compared with the base."""
     track, base = plan.track, plan.base
-    if track.error is not None and track is not base:
+    if track is not base and _error(plan) is not None:
         return None
     if plan.sequential is None or not plan.sequential.done:
         indices = sorted(track.scores.keys() & base.scores.keys())
@@ -158,8 +158,13 @@ def _cell(plan: Plan, interrupted: bool) -> Cell | None:
     )
 
 
+def _error(plan: Plan) -> Ended | None:
+    """What kept a cell from its end: its own error, or the base's before it was decided."""
+    return plan.track.error or (None if plan.done else plan.base.error)
+
+
 def _failure(plan: Plan) -> Failure | None:
-    error = plan.track.error or plan.base.error
+    error = _error(plan)
     if error is None:
         return None
     message = error.message

@@ -274,6 +274,37 @@ def test_a_cell_that_fails_costs_no_other(loaded: Loaded, tmp_path: Path) -> Non
     assert "nan" in failure.message.lower() or "finite" in failure.message
 
 
+class Breaking(Counting):
+    """Fails in its ``at``-th task, after one part of it."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
+
+    def next(self) -> Part | Ended:
+        if len(self.variants) < self.at or self._task is None:
+            return super().next()
+        if self.variants[self.at - 1 :] == ["said"]:
+            self.variants.append("broken")
+            number = self._task.number
+            self.close()
+            return Ended(task=number, kind="usage", message="the lights went out")
+        self.variants[self.at - 1 :] = ["said"]
+        return super().next()
+
+
+def test_what_was_decided_before_the_base_failed_counts(loaded: Loaded) -> None:
+    asked = request(loaded, "noise:eps=0.0001,seed=0", "int4:sym", threshold=1.05)
+    whole = run(asked)
+    assert [len(c.scores) for c in whole.cells[:2]] == [len(whole.cells[2].scores), 8]
+    # Tasks: base, noise, int4, and then more of the base.
+    result = run(asked, launcher=Breaking(4))
+    assert [c.recipe for c in result.cells] == [None, "noise:eps=0.0001,seed=0"]
+    assert result.cells[1].inflation == whole.cells[1].inflation
+    assert [f.recipe for f in result.failures] == [None, "int4:sym"]
+    assert result.failures[1].message.startswith("the base could not be measured at this length")
+
+
 def test_where_every_cell_fails_the_error_is_raised(loaded: Loaded) -> None:
     broken = of_model(tiny.llama(), folder.tokenizer(), digest="n")
     broken.model.model.layers[1].mlp.down_proj.weight.data[0, 0] = math.nan
