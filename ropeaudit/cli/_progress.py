@@ -29,7 +29,7 @@ class Bar:
     def begin(self, front: str) -> None:
         """What the line starts with from now on; shown at once."""
         self._front = f"{front} " if front else ""
-        self._draw(f"{self._front}loading …")
+        self._draw(f"{self._front}loading ...")
 
     def __call__(self, done: int, total: int, left: float | None) -> None:
         now = time.monotonic()
@@ -49,11 +49,9 @@ class Bar:
     def _draw(self, text: str) -> None:
         if not self._on:
             return
-        encoding = getattr(self._stream, "encoding", None) or "ascii"
-        shown = text.replace("…", "...").encode(encoding, "replace").decode(encoding)
-        columns = os.get_terminal_size(self._stream.fileno()).columns if text else 0
         try:
-            self._stream.write(f"\r{shown[: columns - 1] if columns > 1 else shown}\x1b[K")
+            columns = os.get_terminal_size(self._stream.fileno()).columns
+            self._stream.write(f"\r{text[: columns - 1] if columns > 1 else text}\x1b[K")
             self._stream.flush()
         except OSError:  # the terminal is gone; the run is not
             self._on = False
