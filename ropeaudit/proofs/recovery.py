@@ -75,8 +75,7 @@ def _failed(exhibit: Exhibit, values: Sequence[float], evidence: dict[str, Any])
     witness = rise(values, dtype, exhibit.ulp if dtype == "float32" else min(exhibit.ulp, 1))
     if witness is None:
         return _claim(exhibit, Status.UNDECIDED, evidence)
-    table = exhibit.schedule.inv_freq
-    shows = {"channels": witness, "values": encoding.table(table[k] for k in witness)}
+    shows = {"channels": witness, "values": encoding.table(values[k] for k in witness)}
     return _claim(exhibit, Status.REFUTED, {**evidence, "witness": shows})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -43,6 +44,8 @@ def recovery(schedule: Schedule, given: Any, where: str) -> Outcome:
     """Checks what was found by computing the tables again; returns what follows from it."""
     if not isinstance(given, dict):
         raise refuse(where, "an object", given)
+    # Engines compute in float32, so of a wider table no more than that is asked for.
+    schedule = replace(schedule, table=[rounded(value, "float32") for value in schedule.table])
     dtype = shown_dtype(schedule.table)
     # A step of a narrow format may be one of float32 across a boundary; two of them are percents.
     most = schedule.tolerance if dtype == "float32" else min(schedule.tolerance, 1)

@@ -9,6 +9,7 @@ import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath.ctx_iv import MPIntervalContext
 
 from ropeaudit.exact import intervals
 from ropeaudit.exact.enclosure import cutoff, enclose, pi
@@ -148,6 +149,11 @@ def test_where_mpmaths_own_interval_misses_the_logarithm() -> None:
     """mpmath 1.3.0 at 30 bits leaves ln 425210 outside: why these are not its intervals."""
     low, high = intervals.ends(intervals.log((425210, 425210, 0), 30))
     assert big(low) < OWN.log(425210) < big(high)
+    theirs = MPIntervalContext()
+    theirs.prec = 30
+    found = theirs.log(425210)
+    holds = OWN.mpf(found.a) <= OWN.log(425210) <= OWN.mpf(found.b)
+    assert not holds or mpmath.__version__ != "1.3.0"
 
 
 @pytest.mark.parametrize(

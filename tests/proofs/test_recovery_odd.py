@@ -12,7 +12,7 @@ import pytest
 
 from ropeaudit.certify import certify
 from ropeaudit.proofs.interface import Status
-from ropeaudit.schedule.float32 import f32s, round_to
+from ropeaudit.schedule.float32 import f32, f32s, round_to
 from ropeaudit.verifier import verify
 from tests.proofs.recovered import LENGTH, claimed
 from tests.schedules import cast, llama3, plain, proportional, quantised, raw, scaled, yarn
@@ -56,7 +56,7 @@ def test_tables_that_do_what_no_law_does_are_refuted(
     assert claim.status is Status.REFUTED
     assert "never rise" in claim.method
     assert said in claim.evidence["reason"]
-    shown = [str(Fraction(table[k])) for k in channels]
+    shown = [str(Fraction(f32(table[k]))) for k in channels]
     assert claim.evidence["witness"] == {"channels": channels, "values": shown}
 
 
@@ -65,6 +65,9 @@ def test_a_table_that_rises_by_itself_is_a_law() -> None:
     rising = f32s(16.0 ** (k / 8) for k in range(8))
     evidence = claimed(raw(rising)).evidence
     assert (evidence["rope_theta"], evidence["max_ulp"]) == (0.0625, 0)
+    # Wider than float32, in which it is 1, 10 and 100 and seems to be rounded to bfloat16.
+    evidence = claimed(raw([1.0, 9.999999999999998, 99.99999999999997])).evidence
+    assert (evidence["rope_theta"], evidence["dtype"]) == (0.001, "bfloat16")
 
 
 def test_damaged_tables_name_the_channel() -> None:

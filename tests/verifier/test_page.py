@@ -28,6 +28,7 @@ def test_every_method_is_on_the_page() -> None:
     sentences = set(methods._METHODS.values()) | {
         *(methods.NO_FORM, methods.NOT_NARROW, methods.NO_THEOREM, methods.NO_PARAMETERS),
         *(methods.ROUNDED, methods.PSLQ, methods.SAME_FORM, methods._RECOVERY),
+        *(methods.MONOTONE, methods.NO_RISE),
     }
     assert {row[2] for row in rows("### Methods")} == sentences
 

@@ -13,11 +13,9 @@ from collections.abc import Iterator, Sequence
 from ropeaudit.records import record
 from ropeaudit.schedule.fit.cells import UNIT, Cells
 from ropeaudit.schedule.fit.decimals import decimals, digits
-from ropeaudit.schedule.fit.guess import AXES, Guess, Match, exponents, match
+from ropeaudit.schedule.fit.guess import AXES, ENGINES, Guess, Match, exponents, match
 from ropeaudit.schedule.float32 import f32
 
-ENGINES = 2.0
-"""Float32 steps between two correct engines: their ``pow`` differs."""
 SIMPLER = 3
 """Digits that a base must save to be preferred to one that fits more closely."""
 _TRIES = 6

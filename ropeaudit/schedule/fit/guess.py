@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ropeaudit.errors import InvalidValue
@@ -14,6 +14,8 @@ from ropeaudit.schedule.float32 import f32s
 
 AXES = "axes_dims_rope"
 """Widths of ladders that follow each other, as image transformers spell them."""
+ENGINES = 2.0
+"""Float32 steps between two correct engines: their ``pow`` differs."""
 
 
 @record(kw_only=True)
@@ -55,6 +57,19 @@ def match(guess: Guess, found: Cells, allowed: float) -> Match | None:
         steps=tuple(apart),
         fits=agrees(found, built, apart, allowed),
     )
+
+
+def first_fit(guesses: Iterable[Guess], found: Cells, allowed: float) -> Match | None:
+    """The first guess that is no further off than two engines are; else the closest that fits."""
+    best: Match | None = None
+    for guess in guesses:
+        tried = match(guess, found, allowed)
+        if tried is not None and tried.fits:
+            if tried.max_ulp <= ENGINES:
+                return tried
+            if best is None or tried.max_ulp < best.max_ulp:
+                best = tried
+    return best
 
 
 def exponents(dims: Sequence[int], channels: int) -> list[float]:

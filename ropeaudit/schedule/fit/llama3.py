@@ -13,8 +13,7 @@ from itertools import islice
 from ropeaudit.records import replace
 from ropeaudit.schedule.fit.cells import UNIT, Cells
 from ropeaudit.schedule.fit.decimals import decimals, lengths
-from ropeaudit.schedule.fit.geometric import ENGINES
-from ropeaudit.schedule.fit.guess import Guess, Match, match
+from ropeaudit.schedule.fit.guess import Guess, Match, first_fit
 from ropeaudit.schedule.fit.ramps import Interval, Shape, meet
 
 LOW = 1.0
@@ -25,15 +24,7 @@ _TRIES = 24
 
 def llama3(found: Cells, shape: Shape, tolerance: float) -> Match | None:
     """The first candidate, the customary bounds first, that reproduces the table."""
-    best: Match | None = None
-    for guess in islice(_candidates(shape), _TRIES):
-        tried = match(guess, found, tolerance)
-        if tried is not None and tried.fits:
-            if tried.max_ulp <= ENGINES:
-                return tried
-            if best is None or tried.max_ulp < best.max_ulp:
-                best = tried
-    return best
+    return first_fit(islice(_candidates(shape), _TRIES), found, tolerance)
 
 
 def _candidates(shape: Shape) -> Iterator[Guess]:

@@ -9,8 +9,8 @@ from itertools import islice, pairwise
 from ropeaudit.records import record
 from ropeaudit.schedule.fit.cells import Cells, cells, grids
 from ropeaudit.schedule.fit.decimals import digits
-from ropeaudit.schedule.fit.geometric import ENGINES, divided, ladder, padded
-from ropeaudit.schedule.fit.guess import Guess, Match, match
+from ropeaudit.schedule.fit.geometric import divided, ladder, padded
+from ropeaudit.schedule.fit.guess import ENGINES, Guess, Match, match
 from ropeaudit.schedule.fit.llama3 import llama3
 from ropeaudit.schedule.fit.ramps import shapes
 from ropeaudit.schedule.fit.yarn import FAST, yarn

@@ -12,8 +12,7 @@ from itertools import islice
 
 from ropeaudit.schedule.fit.cells import Cells
 from ropeaudit.schedule.fit.decimals import decimals, digits, lengths, simplest
-from ropeaudit.schedule.fit.geometric import ENGINES
-from ropeaudit.schedule.fit.guess import Guess, Match, match
+from ropeaudit.schedule.fit.guess import Guess, Match, first_fit
 from ropeaudit.schedule.fit.ramps import Interval, Shape, meet
 
 FAST, SLOW = 32.0, 1.0
@@ -24,15 +23,7 @@ _TRIES = 24
 
 def yarn(found: Cells, shape: Shape, tolerance: float) -> Match | None:
     """The first of the candidates, the customary ones first, that reproduces the table."""
-    best: Match | None = None
-    for guess in islice(_candidates(shape), _TRIES):
-        tried = match(guess, found, tolerance)
-        if tried is not None and tried.fits:
-            if tried.max_ulp <= ENGINES:
-                return tried
-            if best is None or tried.max_ulp < best.max_ulp:
-                best = tried
-    return best
+    return first_fit(islice(_candidates(shape), _TRIES), found, tolerance)
 
 
 def _candidates(shape: Shape) -> Iterator[Guess]:
