@@ -17,17 +17,18 @@ device="$("$python" -c 'import torch; print("cuda" if torch.cuda.is_available() 
 failed=0
 
 step() { # title, then the command whose output is shown
-  local title="$1" begun=$SECONDS; shift
-  printf '\n## %s\n\n```console\n$ %s\n' "$title" "${*#"$python" -m }"
+  local title="$1" begun=$SECONDS shown; shift
+  shown="$*"
+  printf '\n## %s\n\n```console\n$ %s\n' "$title" "${shown#"$python" -m }"
   "$@" 2>"$scratch/err" || { failed=1; tail -n 20 "$scratch/err"; echo "failed: $title" >&2; }
   printf '```\n\n%s seconds.\n' "$((SECONDS - begun))"
 }
 
 {
   "$python" -m tests.gpu.measure --device "$device" || failed=1
-  step "The demo" "$python" -m ropeaudit ppl --demo --device "$device" --color never
-  step "A sweep" "$python" -m ropeaudit ppl ropeaudit/demo --preset quick --context 256 \
-    --device "$device" --color never
+  step "The demo" "$python" -m ropeaudit ppl --demo --device "$device" --no-config
+  step "A sweep" "$python" -m ropeaudit ppl fixtures/demo --preset quick --windows 8 \
+    --device "$device" --no-config
   if [ "$device" = cuda ]; then
     step "Tests on the GPU" "$python" -m pytest -q -p no:cacheprovider -m gpu tests/gpu
   fi
