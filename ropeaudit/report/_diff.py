@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,15 @@ from ropeaudit.errors import UsageError
 from ropeaudit.findings import Severity
 from ropeaudit.records import replace
 from ropeaudit.report import _numbers as show
+from ropeaudit.report._diff_words import (
+    displaced,
+    heading,
+    length_words,
+    repeats,
+    steps,
+    summary,
+    told,
+)
 from ropeaudit.report._displacement import displacement
 from ropeaudit.report._kinds import trouble
 from ropeaudit.report._plain import numbers
@@ -58,8 +66,8 @@ def _console(found: Comparison, ink: Ink) -> str:
     level = (" ", None) if severity is None else (f" {severity.label}", _COLORS[severity])
     style = "fail" if badge == "unreadable" else _BADGES[verdict]
     ink.line((f" {badge.upper()} ", style), level)
-    for side, subject, told in zip("AB", (found.a, found.b), found.overrides, strict=True):
-        _side(ink, side, subject, told)
+    for side, subject, given in zip("AB", (found.a, found.b), found.overrides, strict=True):
+        _side(ink, side, subject, given)
     if found.a.error or found.b.error:
         for side, subject in (("A", found.a), ("B", found.b)):
             if subject.schedules:
@@ -89,18 +97,6 @@ def _console(found: Comparison, ink: Ink) -> str:
     return ink.text()
 
 
-def summary(found: Comparison) -> list[str]:
-    """``2 pairs: 1 same, 1 different``, and what the gate made of it."""
-    counts = Counter(p.likeness.value for p in found.pairs)
-    told = ", ".join(f"{n} {word}" for word, n in counts.items())
-    parts = [show.plural(len(found.pairs), "pair") + (f": {told}" if told else "")]
-    left = sum(u.matters for u in found.unpaired)
-    parts += [f"{show.plural(left, 'schedule')} without a counterpart"] if left else []
-    if found.verdict.value == "different" and found.exit_code == 0:
-        parts.append(f"below --fail-on {found.fail_on.label}")
-    return parts
-
-
 def _side(ink: Ink, side: str, subject: Subject, overrides: Sequence[str]) -> None:
     known = (t for t in (subject.format, subject.model_type) if t and t != "unknown")
     ink.line(
@@ -119,23 +115,6 @@ def _side(ink: Ink, side: str, subject: Subject, overrides: Sequence[str]) -> No
         told = ink.view.verbose or not subject.schedules or note.kind.startswith("override_")
         if told:
             ink.paragraph(f"note: {safe(note.message)}", indent=5, style="dim")
-
-
-def heading(pair: Pair) -> str:
-    """``text/full_attention`` or, where the names differ, ``text/long against text``."""
-    if pair.a.name == pair.b.name:
-        return pair.a.name
-    return f"{pair.a.name} against {pair.b.name}"
-
-
-def repeats(before: Pair, pair: Pair) -> bool:
-    """Whether ``pair`` is the one before it at another length: all but the phases is told."""
-    return before.a is pair.a and before.b is pair.b
-
-
-def length_words(pair: Pair) -> str:
-    source = {"reference": "no length is stated", "variant": "the length of this table"}
-    return f"{pair.context} positions ({source.get(pair.context_source, pair.context_source)})"
 
 
 def _pair(ink: Ink, pair: Pair, *, again: bool) -> None:
@@ -171,46 +150,6 @@ def _told(ink: Ink, pair: Pair) -> None:
 
 def _named(side: str, schedule: Schedule) -> Schedule:
     return replace(schedule, component=f"{side} {schedule.component}")
-
-
-def steps(pair: Pair) -> str:
-    """How near two tables are that are not the same."""
-    if pair.max_ulp:
-        return f"within {show.plural(pair.max_ulp, 'float32 step')} ({pair.tolerance} allowed)"
-    return f"the tables are equal, the scalings within {pair.tolerance} float32 steps"
-
-
-def told(pair: Pair) -> list[str]:
-    """Numbers of a pair in words: channels, clusters, scalings."""
-    moved = displaced(pair)
-    total = len(pair.channels)
-    if not moved:
-        parts = ["the tables agree"]
-    else:
-        which = f"{len(moved)} of {total} channels differ ({show.ranges(moved)})"
-        if len(which) > 60:
-            which = f"{len(moved)} of {total} channels differ, {moved[0]} the first"
-        parts = [which, _direction(pair)]
-    said = [" · ".join(p for p in parts if p)]
-    if pair.new_clusters:
-        sizes = [len(c) for c in pair.new_clusters]
-        listed = "; ".join(show.ranges(c) for c in pair.new_clusters[:3])
-        more = "; …" if len(sizes) > 3 else ""
-        said.append(f"{sum(sizes)} channels became equal to others in B: {listed}{more}")
-    return said
-
-
-def displaced(pair: Pair) -> list[int]:
-    """Channels beyond the tolerance."""
-    return [c.k for c in pair.channels if c.ulp is None or c.ulp > pair.tolerance]
-
-
-def _direction(pair: Pair) -> str:
-    moved = set(displaced(pair))
-    found = [c.dlog for c in pair.channels if c.k in moved]
-    if all(d < 0 for d in found):
-        return "B turns slower"
-    return "B turns faster" if all(d > 0 for d in found) else "some faster, some slower in B"
 
 
 def _picture(ink: Ink, pair: Pair) -> None:

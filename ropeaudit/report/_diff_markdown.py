@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ropeaudit._version import __version__
-from ropeaudit.report import _diff
+from ropeaudit.report import _diff_words as words
 from ropeaudit.report import _numbers as show
 from ropeaudit.report.markdown import code, text
 
@@ -31,7 +31,7 @@ def render(found: Comparison) -> str:
             "",
         ]
     for before, pair in zip((None, *found.pairs), found.pairs, strict=False):
-        if before is None or not _diff.repeats(before, pair):
+        if before is None or not words.repeats(before, pair):
             lines += _details(pair)
     lines += [
         f"- {'**not compared**' if u.matters else 'not compared'}: {u.side.upper()} "
@@ -44,13 +44,13 @@ def render(found: Comparison) -> str:
     lines += [f"- **note**: {text(said)}" for said in idle]
     if lines[-1]:
         lines.append("")
-    lines.append(f"{', '.join(_diff.summary(found))}; ropeaudit {__version__}")
+    lines.append(f"{', '.join(words.summary(found))}; ropeaudit {__version__}")
     return "\n".join(lines) + "\n"
 
 
 def _row(pair: Pair) -> str:
     cells = [
-        code(_diff.heading(pair)).replace("|", "\\|"),
+        code(words.heading(pair)).replace("|", "\\|"),
         pair.likeness.value if pair.severity is None else f"different ({pair.severity.label})",
         str(pair.context),
         "-" if pair.max_ulp is None else f"{pair.max_ulp:,}",
@@ -63,7 +63,7 @@ def _row(pair: Pair) -> str:
 def _details(pair: Pair) -> list[str]:
     if pair.severity is None:
         return []
-    lines = [f"### {code(_diff.heading(pair))}", ""]
+    lines = [f"### {code(words.heading(pair))}", ""]
     lines += [f"- **{text(lost.name)}**{text(lost.text[len(lost.name) :])}" for lost in pair.lost]
-    lines += [f"- {text(said)}" for said in _diff.told(pair)]
+    lines += [f"- {text(said)}" for said in words.told(pair)]
     return [*lines, ""]
