@@ -20,7 +20,7 @@ from ropeaudit.perplexity.run import Request, run
 from ropeaudit.perplexity.store import Store
 from ropeaudit.records import replace
 from tests.perplexity import folder
-from tests.perplexity.test_run import FROM_NOWHERE, timeless
+from tests.perplexity.runs import FROM_NOWHERE, timeless
 
 RECIPES = ("int8:sym", "int4:sym", "log4", "noise:eps=0.01,seed=0", "noise:eps=0.01,seed=1")
 

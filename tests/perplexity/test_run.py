@@ -1,11 +1,8 @@
-"""Runs on tiny random models: what is measured, what is resumed, what an error costs."""
+"""Runs on tiny random models: what is measured, when a cell may stop, what is refused."""
 
 from __future__ import annotations
 
 import math
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,68 +11,28 @@ import pytest
 
 from ropeaudit.errors import SourceError, UsageError
 from ropeaudit.perplexity.evaluate import score
-from ropeaudit.perplexity.launch.interface import Ended, Part, Task
 from ropeaudit.perplexity.launch.local import Local
 from ropeaudit.perplexity.loading import Loaded, of_model
 from ropeaudit.perplexity.patch import swapped
-from ropeaudit.perplexity.records import Result, Settings
+from ropeaudit.perplexity.records import Settings
 from ropeaudit.perplexity.run import Request, run
 from ropeaudit.perplexity.statistics.paired import inflation
 from ropeaudit.perplexity.statistics.sequence import Sequential
-from ropeaudit.perplexity.store import Store
 from ropeaudit.perplexity.windows import cut
 from ropeaudit.perturb.variant import make
 from ropeaudit.records import replace
 from tests.perplexity import folder, tiny
-
-RECIPES = ("int4:sym", "noise:eps=0.01,seed=0")
-TEXT = folder.corpus(1400)
-FROM_NOWHERE = "cluster:at=0,codim=2,gap=1,to=1e38"  # angles beyond float32: NaN
+from tests.perplexity.runs import RECIPES, TEXT, Counting, model, request, timeless
 
 
 @pytest.fixture(scope="module")
 def loaded() -> Loaded:
-    return of_model(tiny.llama(), folder.tokenizer(), digest="d", contexts=(16, 32))
+    return model()
 
 
 @pytest.fixture(scope="module")
 def dynamic() -> Loaded:
     return of_model(tiny.dynamic(), folder.tokenizer(), digest="y", contexts=(64, 96, 128))
-
-
-def request(loaded: Loaded, *recipes: str, **settings: Any) -> Request:
-    given = {"contexts": (32,)} | settings
-    return Request(
-        model=loaded, corpus=TEXT, settings=Settings(**given), recipes=recipes or RECIPES
-    )
-
-
-def timeless(result: Result) -> Result:
-    """Everything but what a clock or the memory said."""
-    cells = tuple(replace(c, seconds=0.0, peak_bytes=0) for c in result.cells)
-    return replace(result, cells=cells, notes=())
-
-
-class Counting(Local):
-    """Counts windows, and stops, fails or interrupts where it is told to."""
-
-    def __init__(self, *, interrupt_at: int | None = None) -> None:
-        super().__init__()
-        self.windows = 0
-        self.interrupt_at = interrupt_at
-        self.variants: list[str | None] = []
-
-    def submit(self, task: Task) -> None:
-        self.variants.append(None if task.variant is None else task.variant.recipe.text)
-        super().submit(task)
-
-    def next(self) -> Part | Ended:
-        if self.interrupt_at is not None and self.windows >= self.interrupt_at:
-            raise KeyboardInterrupt
-        found = super().next()
-        if isinstance(found, Part):
-            self.windows += len(found.scores)
-        return found
 
 
 def test_cells_are_what_scoring_window_by_window_gives(loaded: Loaded) -> None:
@@ -137,101 +94,6 @@ def test_the_base_is_first_and_measured_once(loaded: Loaded) -> None:
     assert (same.recipe, same.inflation, same.scores) == ("identity", 1.0, result.cells[0].scores)
 
 
-def test_what_a_store_holds_is_not_measured_again(loaded: Loaded, tmp_path: Path) -> None:
-    with Store(tmp_path / "s.jsonl") as store:
-        first = run(request(loaded), store=store)
-    with Store(tmp_path / "s.jsonl") as store:
-        launcher = Counting()
-        assert run(request(loaded), store=store, launcher=launcher) == first
-        assert launcher.windows == 0
-        more = run(request(loaded, "int8:sym"), store=store, launcher=(launcher := Counting()))
-        assert launcher.variants == ["int8:sym"]
-        assert more.cells[0] == first.cells[0]
-        run(request(loaded, seed=1), store=store, launcher=(launcher := Counting()))
-        assert launcher.windows == 3 * len(first.cells[0].scores)
-
-
-@pytest.mark.parametrize("settings", [{}, {"precision": 0.03}], ids=["whole", "precision"])
-def test_an_interrupted_run_ends_with_the_numbers_of_a_whole_one(
-    loaded: Loaded, tmp_path: Path, settings: dict[str, float]
-) -> None:
-    whole = run(request(loaded, **settings))
-    with Store(tmp_path / "s.jsonl") as store:
-        for at in (8, 9, 3, 20):
-            partial = run(
-                request(loaded, **settings), store=store, launcher=Counting(interrupt_at=at)
-            )
-            assert partial.interrupted
-            assert any("interrupted" in n for n in partial.notes)
-        resumed = run(request(loaded, **settings), store=store)
-    assert timeless(resumed) == timeless(whole)
-    assert not resumed.interrupted
-
-
-def test_an_interrupt_keeps_the_windows_that_were_measured(loaded: Loaded) -> None:
-    whole = run(request(loaded))
-    windows = len(whole.cells[0].scores)
-    partial = run(request(loaded), launcher=Counting(interrupt_at=windows + 9))
-    base, int4 = partial.cells
-    assert len(base.scores) == windows
-    assert 9 <= len(int4.scores) < windows
-    assert set(int4.scores) < set(whole.cells[1].scores)
-    assert "interrupted after" in int4.notes[-1]
-    nothing = run(request(loaded), launcher=Counting(interrupt_at=0))
-    assert nothing.interrupted
-    assert not nothing.cells
-
-
-_CHILD = """
-import sys, time
-from ropeaudit.perplexity.records import Settings
-from ropeaudit.perplexity.run import Request, run
-from ropeaudit.perplexity.store import Store
-from tests.perplexity.folder import corpus
-
-def told(done, total, left):
-    print(done, flush=True)
-    time.sleep(60 if done > 0.8 * total else 0.02)  # a slow reader must not miss the middle
-
-run(
-    Request(
-        model=sys.argv[1],
-        corpus=corpus(1400),
-        settings=Settings(contexts=(32,)),
-        recipes=("int4:sym", "noise:eps=0.01,seed=0"),
-    ),
-    store=Store(sys.argv[2]),
-    progress=told,
-)
-"""
-
-
-def test_a_run_that_is_killed_continues_with_the_same_numbers(tmp_path: Path) -> None:
-    path = folder.saved(tmp_path / "model")
-    asked = Request(model=path, corpus=TEXT, settings=Settings(contexts=(32,)), recipes=RECIPES)
-    whole = run(asked)
-    total = sum(len(c.scores) for c in whole.cells) * 32
-    child = subprocess.Popen(
-        [sys.executable, "-c", _CHILD, path, str(tmp_path / "s.jsonl")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
-    assert child.stdout is not None
-    for line in child.stdout:
-        if int(line) > total / 2:
-            break
-    child.send_signal(signal.SIGKILL)
-    child.stdout.close()
-    child.wait()
-    with Store(tmp_path / "s.jsonl") as store:
-        launcher = Counting()
-        resumed = run(asked, store=store, launcher=launcher)
-        assert 0 < launcher.windows * 32 < total / 2
-    assert timeless(resumed) == timeless(whole)
-
-
 def test_a_cell_stops_as_soon_as_its_interval_is_narrow_enough(loaded: Loaded) -> None:
     launcher = Counting()
     result = run(request(loaded, precision=0.03), launcher=launcher)
@@ -264,70 +126,6 @@ def test_a_threshold_alone_ends_a_cell(loaded: Loaded) -> None:
     assert cell.inflation_ci95[1] < 1.5
 
 
-def test_a_cell_that_fails_costs_no_other(loaded: Loaded, tmp_path: Path) -> None:
-    whole = run(request(loaded))
-    with Store(tmp_path / "s.jsonl") as store:
-        result = run(request(loaded, "int4:sym", FROM_NOWHERE, RECIPES[1]), store=store)
-    assert timeless(result).cells == timeless(whole).cells
-    (failure,) = result.failures
-    assert (failure.recipe, failure.context, failure.kind) == (FROM_NOWHERE, 32, "usage")
-    assert "nan" in failure.message.lower() or "finite" in failure.message
-
-
-class Breaking(Counting):
-    """Fails in its ``at``-th task, after one part of it."""
-
-    def __init__(self, at: int) -> None:
-        super().__init__()
-        self.at = at
-
-    def next(self) -> Part | Ended:
-        if len(self.variants) < self.at or self._task is None:
-            return super().next()
-        if self.variants[self.at - 1 :] == ["said"]:
-            self.variants.append("broken")
-            number = self._task.number
-            self.close()
-            return Ended(task=number, kind="usage", message="the lights went out")
-        self.variants[self.at - 1 :] = ["said"]
-        return super().next()
-
-
-def test_what_was_decided_before_the_base_failed_counts(loaded: Loaded) -> None:
-    asked = request(loaded, "noise:eps=0.0001,seed=0", "int4:sym", threshold=1.05)
-    whole = run(asked)
-    assert [len(c.scores) for c in whole.cells[:2]] == [len(whole.cells[2].scores), 8]
-    # Tasks: base, noise, int4, and then more of the base.
-    result = run(asked, launcher=Breaking(4))
-    assert [c.recipe for c in result.cells] == [None, "noise:eps=0.0001,seed=0"]
-    assert result.cells[1].inflation == whole.cells[1].inflation
-    assert [f.recipe for f in result.failures] == [None, "int4:sym"]
-    assert result.failures[1].message.startswith("the base could not be measured at this length")
-
-
-def test_where_every_cell_fails_the_error_is_raised(loaded: Loaded) -> None:
-    broken = of_model(tiny.llama(), folder.tokenizer(), digest="n")
-    broken.model.model.layers[1].mlp.down_proj.weight.data[0, 0] = math.nan
-    with pytest.raises(UsageError, match="layer 1"):
-        run(request(broken))
-
-
-def test_a_full_disk_costs_no_result(loaded: Loaded, tmp_path: Path) -> None:
-    import resource
-
-    whole = run(request(loaded))
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Store(tmp_path / "s.jsonl") as store:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limit[1]))
-        try:
-            result = run(request(loaded), store=store)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-    assert timeless(result) == timeless(whole)
-    assert "cannot write to the store" in result.notes[0]
-    assert "in this report only" in result.notes[1]
-
-
 def test_progress_reaches_its_end(loaded: Loaded) -> None:
     said: list[tuple[int, int, float | None]] = []
     result = run(request(loaded), progress=lambda *a: said.append(a))
@@ -336,13 +134,6 @@ def test_progress_reaches_its_end(loaded: Loaded) -> None:
     assert said[-1] == (total, total, 0.0)
     assert [s[0] for s in said] == sorted({s[0] for s in said})
     assert all(s[2] is not None and s[2] >= 0 for s in said[1:])
-
-
-def test_two_runs_may_share_a_store(loaded: Loaded, tmp_path: Path) -> None:
-    with Store(tmp_path / "s.jsonl") as one, Store(tmp_path / "s.jsonl") as two:
-        first = run(request(loaded), store=one)
-        assert run(request(loaded), store=two, launcher=(launcher := Counting())) == first
-        assert launcher.windows == 0
 
 
 def test_a_launcher_keeps_its_model_for_the_next_run(loaded: Loaded, tmp_path: Path) -> None:
