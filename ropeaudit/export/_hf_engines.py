@@ -47,8 +47,8 @@ def notes(node: Node, rope: Rope, target: Target) -> Iterator[str]:
         )
     if node.model_type not in _LISTS_IN_GGUF:
         yield (
-            f"schedule {name}: llama.cpp's converter drops the factors for {model}; write a GGUF "
-            "variant with --to gguf=FILE"
+            f"schedule {name}: llama.cpp's converter drops the factors for {model}; convert the "
+            "source and perturb that file, with --to gguf=FILE"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropeaudit.export._factors import choose, exact, nudged, single, ways
@@ -31,6 +31,7 @@ def shape(a: list[float], b: list[float]) -> bool:
     return len(pairs) == len({x for x, _ in pairs}) == len({y for _, y in pairs})
 
 
+@settings(max_examples=40)
 @given(bases, widths, st.lists(st.floats(-0.3, 0.3), min_size=128, max_size=128))
 def test_noisy_tables_come_out_near_in_torch_too(base: float, dim: int, noise: list[float]) -> None:
     wanted = f32s(v * math.exp(n) for v, n in zip(plain(base, dim).inv_freq, noise, strict=False))

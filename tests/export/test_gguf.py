@@ -4,73 +4,20 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from ropeaudit.errors import UsageError
+from ropeaudit.api import audit
 from ropeaudit.export.gguf_file import CREATES_FREQS
-from ropeaudit.export.interface import Written, write
+from ropeaudit.export.interface import write
 from ropeaudit.readers.llama_cpp.architectures import ARCHITECTURES
 from ropeaudit.records import replace
 from ropeaudit.resolve import resolve
-from tests import gguf_files
-from tests.export.configs import LLAMA
-from tests.export.variants import folder, same_shape, variant
+from tests.export.gguf_models import KEYS, LLAMA3, SCALING, exported, fields, model, raw
+from tests.export.variants import same_shape
 
 gguf = pytest.importorskip("gguf")
-
-KEYS: dict[str, Any] = {
-    "general.name": "tiny",
-    "context_length": 8192,
-    "embedding_length": 256,
-    "block_count": 2,
-    "attention.head_count": 4,
-    "rope.freq_base": 100000.0,
-    "rope.dimension_count": 64,
-    "tokenizer.ggml.model": "llama",
-    "tokenizer.ggml.tokens": ["<s>", "é", "\n"],
-    "tokenizer.ggml.scores": [0.5, -1.5, 3.25],
-    "tokenizer.ggml.add_bos_token": True,
-}
-SCALING = {
-    "rope.scaling.type": "yarn",
-    "rope.scaling.factor": 4.0,
-    "rope.scaling.original_context_length": 2048,
-}
-TENSORS = {
-    "token_embd.weight": [[0.25, -1.0, 3.0], [1.5, 2.5, -0.125]],
-    "output_norm.weight": [1.0, 2.0, 3.0],
-}
-LLAMA3 = [1.0] * 20 + [1 + k * 7 / 8 for k in range(8)] + [8.0] * 4
-
-
-def model(path: Path, arch: str = "llama", **options: Any) -> Path:
-    keys = KEYS | options.pop("keys", {})
-    return gguf_files.write(
-        path / "model.gguf", arch, keys, TENSORS | options.pop("tensors", {}), **options
-    )
-
-
-def exported(source: Path, recipe: str) -> tuple[Any, Written, Any]:
-    subject, made = variant(source, recipe)
-    out = source.parent / "out.gguf"
-    written = write(made, f"gguf={out}", source=subject, force=True)
-    return made, written, gguf.GGUFReader(out)
-
-
-def raw(reader: Any) -> dict[str, tuple[Any, ...]]:
-    """Type, shape and bytes of every tensor but the divisors."""
-    return {
-        t.name: (t.tensor_type, tuple(t.shape), t.data.tobytes())
-        for t in reader.tensors
-        if t.name != "rope_freqs.weight"
-    }
-
-
-def fields(reader: Any) -> dict[str, Any]:
-    return {k: (f.types, f.contents()) for k, f in reader.fields.items() if k[:5] != "GGUF."}
 
 
 @pytest.mark.parametrize("recipe", ["int8:sym", "int4:affine", "noise:eps=0.1,seed=1", "log4"])
@@ -134,19 +81,19 @@ def test_a_scaling_recipe_brings_its_own_attention(tmp_path: Path) -> None:
     assert fields(reader)["llama.rope.scaling.attn_factor"][1] > 1.1
 
 
-def test_a_file_that_the_package_cannot_read(tmp_path: Path) -> None:
-    """A tensor of a type that was taken back: it is stepped over here, the other one stops."""
-    pairs = [gguf_files.pair("general.architecture", 8, "llama")]
-    pairs += [
-        gguf_files.pair(f"llama.{k}", 4, KEYS[k])
-        for k in ("context_length", "embedding_length", "block_count", "attention.head_count")
-    ]
-    odd = [gguf_files.tensor("a.weight", (32,), 36)]
-    (tmp_path / "model.gguf").write_bytes(gguf_files.raw(pairs, odd, b"\0" * 64))
-    subject, made = variant(tmp_path / "model.gguf", "int8:sym")
-    with pytest.raises(UsageError, match="the gguf package cannot read"):
-        write(made, f"gguf={tmp_path / 'out.gguf'}", source=subject)
-    assert [p.name for p in tmp_path.iterdir()] == ["model.gguf"]
+@pytest.mark.parametrize("recipe", ["int8:sym", "zero:from=30,to=31"])
+def test_zeros_read_back_as_zeros(tmp_path: Path, recipe: str) -> None:
+    """As divisors they are 3.4e38. None is by design, as those of Gemma 4 are."""
+    made, _, _ = exported(model(tmp_path), recipe)
+    (own,) = resolve(str(tmp_path / "out.gguf")).schedules
+    zeros = [k for k, v in enumerate(made.schedules[0].inv_freq) if v == 0]
+    assert zeros == [k for k, v in enumerate(own.inv_freq) if v == 0]
+    assert not own.static_channels
+    (report,) = audit(tmp_path / "out.gguf").subjects
+    found = {f.rule: f.evidence for f in report.findings}
+    assert "RA105" not in found, "no denormal values"
+    assert found["RA104"]["channels"] == zeros
+    assert found["RA101"]["max_cluster"] == len(zeros)
 
 
 def test_identity_is_the_same_file(tmp_path: Path) -> None:
@@ -199,50 +146,6 @@ def test_the_list_of_architectures_comes_from_the_reader() -> None:
         assert name not in CREATES_FREQS
 
 
-@pytest.mark.parametrize(
-    ("arch", "options", "said"),
-    [
-        ("qwen2", {}, "'?qwen2'? creates no rope_freqs tensor and would refuse"),
-        ("novel", {}, "creates no rope_freqs tensor"),
-        (
-            "llama",
-            {
-                "keys": {
-                    "rope.scaling.type": "longrope",
-                    "rope.scaling.original_context_length": 2048,
-                },
-                "tensors": {
-                    "rope_factors_short.weight": [1.0] * 32,
-                    "rope_factors_long.weight": [2.0] * 32,
-                },
-            },
-            "one list of divisors for all layers and lengths",
-        ),
-        (
-            "gemma4",
-            {
-                "keys": {
-                    "attention.sliding_window": 64,
-                    "attention.sliding_window_pattern": 2,
-                    "rope.dimension_count_swa": 64,
-                },
-                "tensors": {"rope_freqs.weight": [1.0] * 32},
-            },
-            "one list of divisors|leaves alone, would change|comes out as",
-        ),
-    ],
-)
-def test_what_llama_cpp_would_not_read_is_refused(
-    tmp_path: Path, arch: str, options: dict[str, Any], said: str
-) -> None:
-    source = model(tmp_path, arch, **options)
-    subject, made = variant(source, "int8:sym")
-    with pytest.raises(UsageError, match=said) as caught:
-        write(made, f"gguf={tmp_path / 'out.gguf'}", source=subject)
-    assert "--to FILE.safetensors" in str(caught.value)
-    assert [p.name for p in tmp_path.iterdir()] == ["model.gguf"]
-
-
 def test_gemma4_can_change_its_full_layers(tmp_path: Path) -> None:
     keys = {
         "attention.sliding_window": 64,
@@ -258,35 +161,3 @@ def test_gemma4_can_change_its_full_layers(tmp_path: Path) -> None:
     assert by_type["sliding_attention"] == sliding.inv_freq
     full = next(s for s in made.base if s.layer_type == "full_attention")
     assert by_type["full_attention"] != full.inv_freq
-
-
-def test_sources_that_are_no_gguf_file(tmp_path: Path) -> None:
-    subject, made = variant(folder(tmp_path / "model", LLAMA), "int8:sym")
-    with pytest.raises(UsageError, match="needs a GGUF file"):
-        write(made, f"gguf={tmp_path / 'out.gguf'}", source=subject)
-
-
-def test_gguf_is_no_model_folder(tmp_path: Path) -> None:
-    subject, made = variant(model(tmp_path), "int8:sym")
-    with pytest.raises(UsageError, match="needs a model folder"):
-        write(made, f"hf={tmp_path / 'out'}", source=subject)
-
-
-def test_shards_are_to_be_joined(tmp_path: Path) -> None:
-    for n in (1, 2):
-        keys = KEYS if n == 1 else {}
-        path = gguf_files.write(
-            tmp_path / f"m-0000{n}-of-00002.gguf", "llama", keys, {f"t{n}.weight": [1.0]}
-        )
-        data = path.read_bytes()
-        assert data[:4] == b"GGUF"
-        pairs = [gguf_files.pair("split.count", 2, 2), gguf_files.pair("split.no", 2, n - 1)]
-        count = int.from_bytes(data[16:24], "little") + len(pairs)
-        path.write_bytes(data[:16] + count.to_bytes(8, "little") + b"".join(pairs) + data[24:])
-    subject = resolve(str(tmp_path / "m-00001-of-00002.gguf"))
-    if subject.error is not None:  # data offsets moved; the header is all that matters here
-        pytest.fail(subject.error.message)
-    from ropeaudit.perturb.variant import make
-
-    with pytest.raises(UsageError, match="is split into 2 files; join them"):
-        write(make(subject.schedules, "int8:sym"), f"gguf={tmp_path / 'o.gguf'}", source=subject)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from ropeaudit.api import audit
 from ropeaudit.export.interface import Written, write
 from ropeaudit.records import replace
 from ropeaudit.resolve import resolve
@@ -244,14 +243,6 @@ def test_head_dim_is_stated_where_the_class_has_none(
     """transformers multiplies head_dim for longrope, and fails on None."""
     _, written = exported(tmp_path, config, "noise:eps=0.1,seed=1")
     assert written.get("head_dim") == stated
-
-
-def test_the_written_folder_can_be_audited(tmp_path: Path) -> None:
-    """Base 1, clusters and a file of tables beside the config are nothing to stumble over."""
-    exported(tmp_path, LLAMA, "int8:affine")
-    (report,) = audit(tmp_path / "out", rules="strict").subjects
-    assert report.subject.error is None
-    assert {f.rule for f in report.findings} >= {"RA101"}
 
 
 def test_a_scaling_recipe_brings_its_own_attention(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from safetensors import safe_open
 from ropeaudit.errors import UsageError
 from ropeaudit.export.interface import kinds, write
 from ropeaudit.perturb.variant import make
+from ropeaudit.report._variants import Made, document
 from ropeaudit.resolve import resolve
 from tests.export.configs import GEMMA3, LLAMA, PHI3
 from tests.export.variants import folder, variant
@@ -50,8 +51,12 @@ def test_several_tables_keep_their_names(tmp_path: Path, config: dict[str, objec
     assert document["schema"] == "ropeaudit/variant/1"
     assert document["recipe"]["text"] == "log4"
     write(made, str(tmp_path / "t.json"), source=subject)
-    read = resolve(str(tmp_path / "t.json"))
-    assert {s.inv_freq for s in read.schedules} == {s.inv_freq for s in made.schedules}
+    held = {(s.layer_type, s.inv_freq) for s in made.schedules}
+    for name in ("t.json", "t.safetensors"):
+        read = resolve(str(tmp_path / name))
+        assert {s.inv_freq for s in read.schedules} == {s.inv_freq for s in made.schedules}
+        if made.schedules[0].layer_type is not None:
+            assert {(s.layer_type, s.inv_freq) for s in read.schedules} == held
 
 
 def test_the_document_says_what_was_done(tmp_path: Path) -> None:
@@ -69,6 +74,25 @@ def test_the_document_says_what_was_done(tmp_path: Path) -> None:
     assert one["inv_freq"][:2] == [0.0, 0.0]
     assert one["attention_scaling"] == 1.0
     assert make(subject.schedules, document["recipe"]["text"]) == made
+
+
+def test_the_record_and_the_page_describe_one_thing(tmp_path: Path) -> None:
+    """Scope, what a step found and the measures stand in both in the same words."""
+    recipe = "cluster:at=3,codim=2,gap=4,to=gm@full_attention+int8:sym@layers=0-2"
+    subject, made = variant(folder(tmp_path / "model", GEMMA3), recipe)
+    write(made, str(tmp_path / "t.json"), source=subject)
+    record = json.loads((tmp_path / "t.json").read_text())
+    page = json.loads(json.dumps(document(Made(made))))
+    for key in ("recipe", "max_cluster", "measures"):
+        assert record[key] == page[key]
+    first, second = record["recipe"]["steps"]
+    assert first["scope"] == {"layer_type": "full_attention", "layers": None, "head": None}
+    assert first["found"][0]["channels"] == [3, 7]
+    assert second["scope"]["layers"] == [0, 1, 2]
+    names = [s["name"] for s in page["schedules"]]
+    assert [s["name"] for s in record["schedules"]] == names
+    facts = [f for s in record["schedules"] for f in s["provenance"]]
+    assert {"field", "value", "file", "pointer", "provenance"} <= set(facts[0])
 
 
 def test_an_npy_file_holds_one_table(tmp_path: Path) -> None:
