@@ -90,7 +90,9 @@ def hide_form(own: dict[str, Json]) -> dict[str, Json]:
 
 def test_a_form_that_is_hidden_is_missed(tmp_path: Path) -> None:
     path = target(tmp_path, "base_1")
-    said = refused(hide_form(document(path)), path)
+    hidden = hide_form(document(path))
+    assert "schedules without a closed form: 1 of 1" in check(hashed(hidden), []).notes
+    said = refused(hidden, path)
     assert "the target's has a closed form and it has none" in said
 
 
@@ -116,7 +118,8 @@ def test_channels_dealt_to_coordinates_hide_no_duplicates(tmp_path: Path) -> Non
                 "or a power rises and none falls."
             )
     assert one == own["schedules"][0]["form"]["terms"][0]
-    assert "channels turn with several coordinates: text" in check(hashed(own), []).notes
+    notes = check(hashed(own), []).notes
+    assert "schedules whose channels are dealt to several coordinates: 1 of 1" in notes
     assert "its coordinates (groups) are not the target's" in refused(own, path)
 
 
@@ -128,6 +131,8 @@ def test_schedules_left_out_are_missed(tmp_path: Path) -> None:
     assert "it lacks the schedule text/long, which the target gives" in refused(own, path)
     own["schedules"], own["claims"] = [], []
     assert "it lacks the schedule text/short" in refused(own, path)
+    notes = check(hashed(own), []).notes
+    assert notes[0] == "the certificate is about no schedule and claims nothing"
 
 
 def test_a_place_that_does_not_hold_the_number_is_no_source(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ PROVED = (
 )
 _MANY = 4096
 """Channels above which a table that fits no law is no schedule worth a nearest one."""
-_NONE = (
+NONE = (
     "no parameters of default, linear, proportional, yarn or llama3 were found that give this "
     "table (longrope, whose factors are free, would give any)"
 )
@@ -113,7 +113,7 @@ def _missed(values: Sequence[float], table: Cells, exhibit: Exhibit) -> dict[str
     reason = _structure(table, exhibit.ulp)
     fit = None if reason or len(values) > _MANY else _nearest(values, exhibit)
     if fit is None or fit.max_ulp <= exhibit.ulp:
-        return {"reason": reason or _NONE}
+        return {"reason": reason or NONE}
     worst = max(range(len(values)), key=lambda k: fit.steps[k])
     off = sum(1 for s in fit.steps if s > exhibit.ulp)
     return {
@@ -121,7 +121,7 @@ def _missed(values: Sequence[float], table: Cells, exhibit: Exhibit) -> dict[str
         "dtype": fit.dtype,
         "next": None,
         "ambiguous": [],
-        "reason": f"{_NONE}: {off} of {len(values)} channels are off the nearest plain law, the "
+        "reason": f"{NONE}: {off} of {len(values)} channels are off the nearest plain law, the "
         f"most channel {worst}, which holds {values[worst]:.7g} and not {fit.table[worst]:.7g}",
     }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ropeaudit.exact import encoding
 from ropeaudit.exact.statement import term
+from ropeaudit.proofs.recovery import NONE
 from ropeaudit.report import _numbers as show
 from ropeaudit.report._terminal import safe
 
@@ -133,8 +134,9 @@ def _recovery(e: _Evidence, exhibit: Exhibit, limit: int | None) -> str:
     parts = [_fit(e)]
     if e.get("ambiguous"):
         count = len(e["ambiguous"])
-        verb = "fits" if count == 1 else "fit"
-        parts.append(f"{show.plural(count, 'other set')} of parameters {verb} as well")
+        said = [_changed(e, other) for other in e["ambiguous"][:limit]]
+        more = f" or {count - len(said)} more" if count > len(said) else ""
+        parts.append(f"it could be {' or '.join(said)}{more} as well")
     if e.get("next"):
         law, off = e["next"], e["next"]["max_ulp"]
         near = "as near" if off == e["max_ulp"] else f"{_steps(off)} off"
@@ -146,11 +148,12 @@ def _unrecovered(e: _Evidence, reason: str) -> str:
     """Why no law was found: what rules them all out first, and the nearest last."""
     parts = [reason]
     if "witness" in e:
-        channels = e["witness"]["channels"]
-        held = [show.exact(_float(v)) for v in e["witness"]["values"]]
-        at = " and ".join(f"channel {k} holds {v}" for k, v in zip(channels, held, strict=True))
+        channels, values = e["witness"]["channels"], e["witness"]["values"]
+        held = [f"channel {k} holds {_float(v):.7g}" for k, v in zip(channels, values, strict=True)]
         does = "is negative" if len(channels) == 1 else "rises"
-        parts.insert(0, f"{at}, and with a base above 1 no table of these laws {does}")
+        more = reason.removeprefix(NONE).removeprefix(": ")
+        parts = [f"{' and '.join(held)}, and with a base above 1 no table of a known law {does}"]
+        parts += [more] if more else []
     if "rope_theta" in e:
         parts.append(f"the nearest is {_fit(e)}")
     return "; ".join(parts)
@@ -164,6 +167,19 @@ def _fit(e: _Evidence) -> str:
     held = safe(e.get("dtype") or "float32")
     near = "exactly" if e["max_ulp"] == 0 else f"within {_steps(e['max_ulp'])}"
     return f"{_law(e)}{f' ({more})' if more else ''}, {near} in {held}"
+
+
+def _changed(best: _Evidence, other: _Evidence) -> str:
+    """How a set of parameters differs from the one that was found."""
+    if other["rope_type"] != best["rope_type"] or other["rotary_dim"] != best["rotary_dim"]:
+        return _law(other)
+    said = []
+    if other["rope_theta"] != best["rope_theta"]:
+        said.append(f"base {show.exact(other['rope_theta'])}")
+    for name, value in (other.get("parameters") or {}).items():
+        if value != (best.get("parameters") or {}).get(name):
+            said.append(f"{safe(name)} {_told(value)}")
+    return ", ".join(said)
 
 
 def _law(e: _Evidence) -> str:

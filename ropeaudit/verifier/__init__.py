@@ -25,7 +25,6 @@ from ropeaudit.verifier.reading import (
     parse,
     refuse,
     same,
-    shown,
     worded,
 )
 from ropeaudit.verifier.schedules import Schedule, schedules
@@ -33,7 +32,6 @@ from ropeaudit.verifier.schedules import Schedule, schedules
 __all__ = ["Result", "verify"]
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_NAMED = 4
 _KEYS = ("schema", "sha256", "tool", "inputs", "schedules", "claims")
 
 
@@ -76,14 +74,14 @@ def _notes(found: Sequence[Schedule]) -> Iterator[str]:
     steps = sorted({s.tolerance for s in found if s.terms is not None})
     if steps:
         yield f"form allows {' or '.join(map(str, steps))} ulp"
-    for what, names in (
-        ("no closed form is stated", [s for s in found if s.terms is None]),
-        ("channels turn with several coordinates", [s for s in found if len(s.groups) > 1]),
+    for what, count in (
+        ("without a closed form", sum(s.terms is None for s in found)),
+        ("whose channels are dealt to several coordinates", sum(len(s.groups) > 1 for s in found)),
     ):
-        if names:
-            yield f"{what}: {', '.join(shown(s.name)[1:-1] for s in names[:_NAMED])}" + (
-                f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            )
+        if count:
+            yield f"schedules {what}: {count} of {len(found)}"
+    if not found:
+        yield "the certificate is about no schedule and claims nothing"
     yield "that these are the tables and files of a model was not compared; name it too"
 
 

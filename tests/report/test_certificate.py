@@ -13,6 +13,7 @@ from ropeaudit.certify import certify
 from ropeaudit.errors import UsageError
 from ropeaudit.proofs.certificate import Certificate, Part, assemble
 from ropeaudit.proofs.interface import Claim, Exhibit, Status
+from ropeaudit.proofs.recovery import NONE
 from ropeaudit.records import replace
 from ropeaudit.report._certificate import (
     check_format,
@@ -167,10 +168,28 @@ def test_claims_in_words() -> None:
     assert told("recovery", proved, **FIT, next=None, ambiguous=[]) == (
         "linear, base 1000000, 128 dims (factor 4), exactly in float32"
     )
-    more = told("recovery", proved, **FIT, next=FIT | {"max_ulp": 1234}, ambiguous=[FIT])
+    other = FIT | {"rope_theta": 999984, "parameters": {"factor": 5}}
+    more = told("recovery", proved, **FIT, next=FIT | {"max_ulp": 1234}, ambiguous=[other])
     assert more.endswith(
-        "1 other set of parameters fits as well; next best: linear, base 1000000, 128 dims, "
+        "; it could be base 999984, factor 5 as well; next best: linear, base 1000000, 128 dims, "
         "1,234 steps off"
+    )
+    law = FIT | {"rope_type": "yarn", "parameters": {}}
+    more = told("recovery", proved, **FIT, next=FIT, ambiguous=[law, *[other] * 4])
+    one = "base 999984, factor 5"
+    assert more.endswith(
+        f"; it could be yarn, base 1000000, 128 dims or {one} or {one} or {one} or 1 more as well; "
+        "next best: linear, base 1000000, 128 dims, as near"
+    )
+    shown = {"channels": [1, 4], "values": ["1/8", "1/4"]}
+    assert told("recovery", refuted, reason=NONE, witness=shown) == (
+        "channel 1 holds 0.125 and channel 4 holds 0.25, and with a base above 1 no table of a "
+        "known law rises"
+    )
+    shown = {"channels": [1], "values": ["-1/8"]}
+    assert told("recovery", refuted, reason="It is odd.", witness=shown) == (
+        "channel 1 holds -0.125, and with a base above 1 no table of a known law is negative; "
+        "It is odd"
     )
     off = told("recovery", undecided, reason="Nothing fits.", **FIT | {"max_ulp": 77})
     assert off == (
