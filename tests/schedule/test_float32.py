@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropeaudit.schedule.float32 import f32, f32s, on_grid, ordinal, round_to, ulp_distance
+from ropeaudit.schedule.float32 import (
+    FORMATS,
+    f32,
+    f32s,
+    on_grid,
+    ordinal,
+    round_to,
+    ulp_distance,
+)
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -53,3 +61,12 @@ def test_nan_has_no_distance() -> None:
 
 def test_zeros_are_one_point() -> None:
     assert ulp_distance(0.0, -0.0) == 0
+
+
+@pytest.mark.parametrize("dtype", sorted(FORMATS))
+def test_zero_stands_among_the_smallest_numbers(dtype: str) -> None:
+    """Its neighbours are the smallest number and its negative: half of that rounds to it."""
+    step = FORMATS[dtype].spacing(0.0)
+    assert round_to(step, dtype) == step == FORMATS[dtype].spacing(-0.0)
+    assert round_to(step / 2, dtype) == 0
+    assert round_to(step * 0.75, dtype) == step
