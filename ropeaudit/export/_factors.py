@@ -91,7 +91,9 @@ def choose(
     taken: set[float] = set()
     # Clusters have fewer places to go to, so they choose first.
     for value, channels in sorted(groups.items(), key=lambda g: len(g[1]) == 1):
-        found = _place(value, channels, powers_of, rebuild, taken)
+        powers = [powers_of[k] for k in channels]
+        place = _place_single if len(channels) == 1 else _place_cluster
+        found = place(value, powers, rebuild, taken)
         if found is None:
             return None
         for k, factor in zip(channels, found, strict=True):
@@ -100,33 +102,21 @@ def choose(
     return Choice(tuple(factors), tuple(rebuilt))
 
 
-def _place(
-    value: float,
-    channels: list[int],
-    powers_of: Sequence[Ways],
-    rebuild: Rebuild,
-    taken: set[float],
-) -> list[float] | None:
-    """A factor for each of the channels, all giving one value near ``value`` that is not taken."""
-    if len(channels) > 1:
-        return _place_cluster(value, channels, powers_of, rebuild, taken)
-    return _place_single(value, powers_of[channels[0]], rebuild, taken)
-
-
 def _place_single(
-    value: float, powers: Ways, rebuild: Rebuild, taken: set[float]
+    value: float, powers_of: Sequence[Ways], rebuild: Rebuild, taken: set[float]
 ) -> list[float] | None:
     """The value itself, if it can be had; else a near one that is near however powers round."""
+    (own,) = powers_of
     spare = None
     for candidate in (nudged(value, n) for n in OFFSETS):
         if candidate in taken or not math.isfinite(candidate):
             continue
-        factors = _factors(candidate, powers[:1], rebuild)
+        factors = _factors(candidate, own[:1], rebuild)
         # Which factor it is depends on the candidate alone, so that the choice is stable.
-        found = min(factors, key=lambda f: _spread(f, candidate, powers, rebuild), default=None)
+        found = min(factors, key=lambda f: _spread(f, candidate, own, rebuild), default=None)
         if found is None:
             continue
-        if candidate == value or _spread(found, value, powers, rebuild) <= max(OFFSETS):
+        if candidate == value or _spread(found, value, own, rebuild) <= max(OFFSETS):
             taken.add(candidate)
             return [found]
         spare = spare or (candidate, found)
@@ -143,18 +133,15 @@ def _spread(factor: float, value: float, powers: Ways, rebuild: Rebuild) -> floa
 
 
 def _place_cluster(
-    value: float,
-    channels: list[int],
-    powers_of: Sequence[Ways],
-    rebuild: Rebuild,
-    taken: set[float],
+    value: float, powers_of: Sequence[Ways], rebuild: Rebuild, taken: set[float]
 ) -> list[float] | None:
+    """A factor for each channel, all giving one value near ``value`` that is not taken."""
     for candidate in _window(value):
         if candidate in taken or not math.isfinite(candidate):
             continue
         found = []
-        for k in channels:
-            factor = next(_factors(candidate, powers_of[k], rebuild), None)
+        for own in powers_of:
+            factor = next(_factors(candidate, own, rebuild), None)
             if factor is None:
                 break
             found.append(factor)
