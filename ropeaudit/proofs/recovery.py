@@ -55,7 +55,8 @@ def prove(exhibit: Exhibit) -> Claim:
         return _failed(exhibit, values, {"reason": reason})
     found = search(values, schedule.dtype, exhibit.ulp)
     fits = [as_fit(m.guess, values) for m in found.matches]
-    proved = [f for f in fits if f is not None and f.max_ulp <= exhibit.ulp]
+    most = _most(shown(values), exhibit)
+    proved = [f for f in fits if f is not None and f.max_ulp <= most]
     if not proved:
         return _failed(exhibit, values, _missed(values, found.cells, exhibit))
     best = proved[0]
@@ -72,11 +73,16 @@ def prove(exhibit: Exhibit) -> Claim:
 def _failed(exhibit: Exhibit, values: Sequence[float], evidence: dict[str, Any]) -> Claim:
     """Refuted where the table does what no law does, undecided otherwise."""
     dtype = shown(values)
-    witness = rise(values, dtype, exhibit.ulp if dtype == "float32" else min(exhibit.ulp, 1))
+    witness = rise(values, dtype, _most(dtype, exhibit))
     if witness is None:
         return _claim(exhibit, Status.UNDECIDED, evidence)
     shows = {"channels": witness, "values": encoding.table(values[k] for k in witness)}
     return _claim(exhibit, Status.REFUTED, {**evidence, "witness": shows})
+
+
+def _most(dtype: str, exhibit: Exhibit) -> int:
+    """Steps that a value may be off: of a narrow format one, which float32 steps may cross."""
+    return exhibit.ulp if dtype == "float32" else min(exhibit.ulp, 1)
 
 
 def _claim(exhibit: Exhibit, status: Status, evidence: dict[str, Any]) -> Claim:
@@ -112,10 +118,10 @@ def _missed(values: Sequence[float], table: Cells, exhibit: Exhibit) -> dict[str
     """The reason, with the nearest plain law where that tells more."""
     reason = _structure(table, exhibit.ulp)
     fit = None if reason or len(values) > _MANY else _nearest(values, exhibit)
-    if fit is None or fit.max_ulp <= exhibit.ulp:
+    if fit is None or fit.max_ulp <= _most(fit.dtype, exhibit):
         return {"reason": reason or NONE}
     worst = max(range(len(values)), key=lambda k: fit.steps[k])
-    off = sum(1 for s in fit.steps if s > exhibit.ulp)
+    off = sum(1 for s in fit.steps if s > _most(fit.dtype, exhibit))
     return {
         **fit.as_dict(),
         "dtype": fit.dtype,
