@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit.errors import RopeAuditError, UsageError, quoted
-from ropeaudit.perplexity import _head, _slots
-from ropeaudit.perplexity._slots import Slot
+from ropeaudit.perplexity import _layers, _slots
 from ropeaudit.perplexity._tables import Group, Table
-from ropeaudit.records import record, replace
+from ropeaudit.records import record
 
 if TYPE_CHECKING:
     from ropeaudit.perplexity.loading import Loaded
@@ -24,7 +23,6 @@ SPAN = 4096
 MUST = 64.0
 """Steps of the model's dtype that cosines must move by before logits have to follow."""
 
-_EMBEDDINGS = ("position_embeddings", "freqs_cis", "freq_cis")
 _EPS = {"float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
 
 
@@ -73,8 +71,8 @@ def _one(loaded: Loaded, length: int) -> Seen:
     outputs: dict[int, Any] = {}
     given: dict[int, Any] = {}
     handles = []
-    for n, block in enumerate(blocks(model, loaded.slots[0]) or ()):
-        handles += _watch(n, block, outputs, given)
+    for n, block in enumerate(_layers.blocks(model, loaded.slots[0]) or ()):
+        handles += _layers.watch(n, block, outputs, given)
     try:
         with _slots.alone(loaded.slots), torch.inference_mode():
             logits = model(**extra).logits[0].float().cpu()
@@ -82,101 +80,6 @@ def _one(loaded: Loaded, length: int) -> Seen:
         for handle in handles:
             handle.remove()
     return Seen(length, logits, outputs, given, positions)
-
-
-def _watch(n: int, block: Any, outputs: dict[int, Any], given: dict[int, Any]) -> list[Any]:
-    def before(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        found = next((kwargs[e] for e in _EMBEDDINGS if kwargs.get(e) is not None), None)
-        if found is not None:
-            given.setdefault(n, found)  # some models run their layers in a loop
-
-    def after(_: Any, args: Any, output: Any) -> None:
-        outputs.setdefault(n, output if hasattr(output, "shape") else output[0])
-
-    return [
-        block.register_forward_pre_hook(before, with_kwargs=True),
-        block.register_forward_hook(after),
-    ]
-
-
-def blocks(model: Any, slot: Slot) -> Any:
-    """The list of decoder layers beside the slot's rotary module, or around it; None without one.
-
-    The longest ``ModuleList`` whose members are larger than a table.
-    """
-    import torch
-
-    path = slot.path
-    while True:
-        path = path.rpartition(".")[0]
-        parent = model.get_submodule(path) if path else model
-        found = [
-            child
-            for child in parent.children()
-            if isinstance(child, torch.nn.ModuleList)
-            and len(child)
-            and any(True for _ in child[0].parameters())
-        ]
-        if found:
-            return max(found, key=len)
-        if not path:
-            return None
-
-
-def with_layers(model: Any, slots: Sequence[Slot]) -> tuple[Slot, ...]:
-    """``slots`` with the layers that each really serves, seen by running a few tokens.
-
-    A layer belongs to the slot whose very cosines it is handed. What the config says is narrowed by
-    that and never widened: some layers are handed angles and do not turn. A slot that no layer is
-    handed is left out. Where layers are handed nothing at all, slots stay as they are.
-    """
-    import torch
-
-    made: list[tuple[int, Any]] = []
-    given: dict[int, Any] = {}
-    ids = torch.tensor([[1, 2, 3, 4]], device=_head.entrance(model))
-    note = _noted(slots, made)
-    rotary = _slots.modules(slots)
-    handles = [m.register_forward_hook(note, with_kwargs=True) for m in rotary]
-    for n, block in enumerate(blocks(model, slots[0]) or ()):
-        handles += _watch(n, block, {}, given)
-    try:
-        with _slots.alone(slots), torch.inference_mode():
-            model(input_ids=ids, use_cache=False)
-    finally:
-        for handle in handles:
-            handle.remove()
-    seen = {n: at for n, got in given.items() for at, output in made if _same(got, output)}
-    served = [{n for n in seen if seen[n] == at} for at in range(len(slots))]
-    used = zip(slots, served, strict=True)
-    return tuple(_served(slot, layers) for slot, layers in used if layers) or tuple(slots)
-
-
-def _noted(slots: Sequence[Slot], made: list[tuple[int, Any]]) -> Any:
-    def after(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> None:
-        kind = kwargs.get("layer_type", args[2] if len(args) > 2 else None)
-        prefix = "" if kind is None else f"{kind}_"
-        made.extend(
-            (at, output)
-            for at, slot in enumerate(slots)
-            if slot.module is module and slot.prefix == prefix
-        )
-
-    return after
-
-
-def _same(given: Any, output: Any) -> bool:
-    if isinstance(given, tuple | list) and isinstance(output, tuple | list):
-        return bool(given) and given[0] is output[0]
-    return given is output
-
-
-def _served(slot: Slot, seen: set[int]) -> Slot:
-    made = []
-    for schedule in slot.schedules:
-        known = seen if schedule.layers is None else seen & set(schedule.layers)
-        made.append(replace(schedule, layers=tuple(sorted(known or schedule.layers or ()))))
-    return replace(slot, schedules=tuple(made), layers=made[0].layers)
 
 
 def require_taken_up(

@@ -17,7 +17,7 @@ from ropeaudit.errors import (
     suggestion,
 )
 from ropeaudit.facts import Note
-from ropeaudit.perplexity import _probe, _slots
+from ropeaudit.perplexity import _layers, _slots
 from ropeaudit.perplexity.records import DTYPES
 from ropeaudit.records import field, record, replace
 from ropeaudit.resolve import resolve
@@ -115,7 +115,7 @@ def of_model(
     subject = resolve(model, contexts=(*map(int, grown), *contexts) if grown else ())
     _head.require(model)
     slots, said = _slots.find(model, subject)
-    slots = _probe.with_layers(model, slots)
+    slots = _layers.with_layers(model, slots)
     head = model.get_output_embeddings()
     rows = model.get_input_embeddings().weight.shape[0]
     weight = next(model.parameters())

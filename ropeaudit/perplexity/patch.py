@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit.errors import UsageError, quoted
-from ropeaudit.perplexity import _probe, _slots
+from ropeaudit.perplexity import _layers, _probe, _slots
 from ropeaudit.perplexity._slots import Slot
 from ropeaudit.perplexity._tables import Group, grouped
 from ropeaudit.perturb.variant import Variant, differs
@@ -21,9 +21,6 @@ from ropeaudit.schedule.core import Schedule
 
 if TYPE_CHECKING:
     from ropeaudit.perplexity.loading import Loaded
-
-EMBEDDINGS = ("position_embeddings", "freqs_cis", "freq_cis")
-"""What decoder layers call the cosines and sines that they are given."""
 
 
 @contextmanager
@@ -158,7 +155,7 @@ def _hand_out(
     outputs: Mapping[int, Any],
 ) -> None:
     """Give each of ``layers`` its own position embeddings when it is called."""
-    blocks = _probe.blocks(loaded.model, slot)
+    blocks = _layers.blocks(loaded.model, slot)
     for n in layers:
         if blocks is None or n >= len(blocks):
             raise UsageError(
@@ -169,7 +166,7 @@ def _hand_out(
         def before(
             block: Any, args: tuple[Any, ...], kwargs: dict[str, Any], n: int = n
         ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-            name = next((e for e in EMBEDDINGS if kwargs.get(e) is not None), None)
+            name = next((e for e in _layers.EMBEDDINGS if kwargs.get(e) is not None), None)
             if name is None or isinstance(kwargs[name], Mapping) or n not in outputs:
                 raise UsageError(
                     f"layer {n} of {quoted(type(loaded.model).__name__)} is not given its rotary "
