@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ropeaudit.perplexity import keys
+from ropeaudit.perplexity import _settings, keys
 from ropeaudit.perplexity._order import blocks, shuffled
 from ropeaudit.perplexity.launch.interface import Ended, Prepared, Stop
 from ropeaudit.perplexity.records import Settings, Window, WindowScore
@@ -147,12 +147,7 @@ def _at(
     windows = blocks(shuffled(prepared.windows[length], settings.seed))
     deciding = {
         "context": length,
-        "windows": settings.windows,
-        "offset": settings.offset,
-        "scoring": settings.scoring,
-        "stride": settings.stride,
-        "bos": settings.bos,
-        "seed": settings.seed,
+        **_settings.choosing(settings),
         "dtype": prepared.environment["dtype"],
         "device": prepared.environment["device_name"],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ropeaudit.errors import UsageError, quoted, suggestion
 from ropeaudit.perplexity.records import DTYPES, SCORINGS, Settings
@@ -38,6 +39,12 @@ def require(settings: Settings) -> None:
                 "context; correct it"
             )
     _require_stops(settings)
+
+
+def choosing(settings: Settings) -> dict[str, Any]:
+    """Those that decide, with the length, which windows and targets are scored, in which order."""
+    names = ("windows", "offset", "scoring", "stride", "bos", "seed")
+    return {name: getattr(settings, name) for name in names}
 
 
 def _require_word(name: str, value: str, known: tuple[str, ...]) -> None:

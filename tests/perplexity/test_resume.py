@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import signal
 import subprocess
@@ -56,6 +57,28 @@ def test_an_interrupted_run_ends_with_the_numbers_of_a_whole_one(
     assert not resumed.interrupted
 
 
+def test_windows_of_a_block_that_was_begun_are_kept(
+    loaded: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block of long windows takes minutes: scores are handed on before it ends."""
+    whole = run(request(loaded))
+    windows = len(whole.cells[0].scores)
+    monkeypatch.setattr("ropeaudit.perplexity.launch.local.EVERY", 0.0)
+    with Store(tmp_path / "s.jsonl") as store:
+        partial = run(request(loaded), store=store, launcher=Counting(interrupt_at=windows + 11))
+        assert [len(c.scores) for c in partial.cells] == [windows, 11]
+        assert set(partial.cells[1].scores) < set(whole.cells[1].scores)
+        assert len(store.known(_key(store, "int4:sym")).scores) == 11
+        assert timeless(run(request(loaded), store=store)) == timeless(whole)
+
+
+def _key(store: Store, recipe: str) -> str:
+    """Of the cell whose parts are last in a store that has no finished one of it."""
+    lines = [json.loads(line) for line in store.path.read_text().splitlines()]
+    assert all(line["about"]["recipe"] != recipe for line in lines if line["kind"] == "cell")
+    return str(lines[-1]["key"])
+
+
 def test_an_interrupt_keeps_the_windows_that_were_measured(loaded: Loaded) -> None:
     whole = run(request(loaded))
     windows = len(whole.cells[0].scores)
@@ -94,6 +117,7 @@ run(
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_continues_with_the_same_numbers(tmp_path: Path) -> None:
     path = folder.saved(tmp_path / "model")
     asked = Request(model=path, corpus=TEXT, settings=Settings(contexts=(32,)), recipes=RECIPES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from ropeaudit.errors import RopeAuditError
 from ropeaudit.perplexity.launch import _text
 from ropeaudit.perplexity.launch.interface import Ended, Order, Part, Prepared, Stop, Task
-from ropeaudit.perplexity.records import Window
+from ropeaudit.perplexity.records import Window, WindowScore
 from ropeaudit.records import replace
 
 if TYPE_CHECKING:
@@ -35,9 +36,19 @@ def model(order: Order) -> Loaded:
 
 
 def parts(
-    loaded: Loaded, ids: Sequence[int], task: Task, *, bos: bool, batch: int | None
+    loaded: Loaded,
+    ids: Sequence[int],
+    task: Task,
+    *,
+    bos: bool,
+    batch: int | None,
+    every: float = math.inf,
 ) -> Generator[Part, None, None]:
-    """Score a task's blocks, one part each; the model is restored when the iterator ends."""
+    """Score a task's blocks; the model is restored when the iterator ends.
+
+    A part ends with its block, and within one after ``every`` seconds. What is scored together does
+    not depend on that, so neither do the numbers.
+    """
     from ropeaudit.perplexity import environment
     from ropeaudit.perplexity.evaluate import peak_bytes, reset_peak, score
     from ropeaudit.perplexity.patch import swapped
@@ -52,20 +63,26 @@ def parts(
     with swapped(loaded, task.variant):
         for block in task.blocks:
             text, windows = _cut(ids, block)
-            scores = tuple(score(loaded, text, windows, bos=bos, batch=batch))
-            now = time.perf_counter()
-            yield Part(
-                task=task.number,
-                scores=scores,
-                seconds=now - started,
-                peak_bytes=peak_bytes(loaded),
-                where=where,
-            )
-            started = now
+            found: list[WindowScore] = []
+            left = len(windows)
+            for one in score(loaded, text, windows, bos=bos, batch=batch):
+                found.append(one)
+                left -= 1
+                now = time.perf_counter()
+                if left and now - started < every:
+                    continue
+                yield Part(
+                    task=task.number,
+                    scores=tuple(found),
+                    seconds=now - started,
+                    peak_bytes=peak_bytes(loaded),
+                    where=where,
+                )
+                started, found = now, []
 
 
 def until(found: Iterator[Part], stop: Stop | None) -> Iterator[Part]:
-    """Parts up to the one that decides the cell."""
+    """Parts, one for each block, up to the one that decides the cell."""
     if stop is None:
         yield from found
         return

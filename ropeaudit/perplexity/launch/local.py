@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from ropeaudit.perplexity.loading import Loaded
 
 
+EVERY = 5.0
+"""Seconds after which scores are handed on within a block: what an interrupt costs at most, beside
+the windows that are in the model at once."""
+
+
 class Local:
     """Holds the model, also for the next run with it; parts come one by one, as ``next`` asks."""
 
@@ -42,7 +47,12 @@ class Local:
         assert self._task is None
         self._task = task
         self._parts = _work.parts(
-            self._loaded, self._ids, task, bos=self._order.settings.bos, batch=self._order.batch
+            self._loaded,
+            self._ids,
+            task,
+            bos=self._order.settings.bos,
+            batch=self._order.batch,
+            every=EVERY,
         )
 
     def next(self) -> Part | Ended:
