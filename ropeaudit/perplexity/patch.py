@@ -31,6 +31,10 @@ def swapped(loaded: Loaded, variant: Variant | None) -> Iterator[None]:
     follow; on the way out, that the model is what it was, to the bit. Restores in any case. Raises
     UsageError for a variant that does not fit the model or that the model does not take up.
     """
+    if variant is None:  # nothing is put in, so there is nothing to prove
+        with _slots.preserved(_slots.modules(loaded.slots)):
+            yield
+        return
     groups = _assigned(loaded, variant)
     lengths = _probe.lengths(loaded, groups)
     before = _probe.run(loaded, lengths)
@@ -42,10 +46,8 @@ def swapped(loaded: Loaded, variant: Variant | None) -> Iterator[None]:
     _probe.require_same(before, _probe.run(loaded, lengths))
 
 
-def _assigned(loaded: Loaded, variant: Variant | None) -> dict[int, tuple[Group, ...]]:
+def _assigned(loaded: Loaded, variant: Variant) -> dict[int, tuple[Group, ...]]:
     """Position of a slot -> its groups of layers; only slots that a step has reached."""
-    if variant is None:
-        return {}
     pairs = list(zip(variant.base, variant.schedules, strict=True))
     _require_known(loaded, pairs)
     found: dict[int, tuple[Group, ...]] = {}
