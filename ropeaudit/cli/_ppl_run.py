@@ -113,12 +113,13 @@ def measured(asked: Asked, *, store: str | None, launcher: str, address: str | N
     from ropeaudit.perplexity.store import Store
 
     requests = _requests(asked)
+    doer = start(launcher, address=address)  # one for all: it keeps the model from run to run
     done, bar = Done(), Bar()
     with nullcontext() if store is None else Store(store) as kept:
         for number, request in enumerate(requests, 1):
             bar.begin(f"{number}/{len(requests)}" if len(requests) > 1 else "")
             try:
-                result = _one(request, kept, start(launcher, address=address), bar)
+                result = _one(request, kept, doer, bar)
             except KeyboardInterrupt:
                 done.interrupted = True
                 break
@@ -134,6 +135,7 @@ def measured(asked: Asked, *, store: str | None, launcher: str, address: str | N
             _take(done, result, asked.demo)
             if result.interrupted:
                 break
+        done.failed = done.failed or (kept is not None and kept.unwritten > 0)
     return done
 
 

@@ -16,8 +16,8 @@ Examples:
   ropeaudit ppl hf:org/name --preset controls --launcher ray --address auto
 
 \b
-Exit codes: 0 measured, 2 usage, unreadable input or a cell that failed, 130 interrupted (what was
-measured by then is printed, and kept with --store)."""
+Exit codes: 0 measured, 2 usage, unreadable input, a cell that failed or a store that could not be
+written, 130 interrupted (what was measured by then is printed, and kept with --store)."""
 
 
 def command(

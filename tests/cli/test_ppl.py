@@ -149,6 +149,37 @@ def test_a_store_keeps_what_was_measured(capsys: pytest.CaptureFixture[str]) -> 
     assert "is no store of measurements" in capsys.readouterr().err
 
 
+def test_a_full_disk_has_its_code_and_the_report_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        found = document(capsys, "small", *QUICK, "--store", "s.jsonl", code=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [c["windows"] for c in found["cells"]] == [8]
+    assert "cannot write to the store s.jsonl" in found["notes"][0]
+
+
+def test_a_model_is_loaded_once_for_several_texts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ropeaudit.perplexity import loading
+
+    load, loaded = loading.load, []
+
+    def counted(reference: str, **options: Any) -> loading.Loaded:
+        loaded.append(reference)
+        return load(reference, **options)
+
+    monkeypatch.setattr(loading, "load", counted)
+    Path("other.txt").write_text(Path("text.txt").read_text() + "one line more\n")
+    assert run(["ppl", "small", *QUICK, "--corpus", "other.txt"]) == 0
+    assert loaded == ["small"]
+
+
 def test_an_interrupt_loses_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
