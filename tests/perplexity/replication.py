@@ -1,6 +1,5 @@
-"""What was measured for docs/replication.md, and the page's tables made from it.
+"""What was measured for docs/replication.md.
 
-    python -m tests.perplexity.replication              rewrite the tables of the page
     python -m tests.perplexity.replication PLAN STORE   measure a plan, such as smollm2-512
 
 A plan ``NAME.yaml`` and its figures ``NAME.json`` lie side by side. Measuring goes through
@@ -11,18 +10,29 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ropeaudit.perplexity.records import Cell, Result, WindowScore, bucket_edges
+from ropeaudit.perplexity.statistics.paired import inflation
+from ropeaudit.perturb.variant import make
+from ropeaudit.schedule.geometry import dlog, phase_drift
+from tests.perplexity.scores import measured
+from tests.schedules import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "fixtures" / "replication"
-PAGE = ROOT / "docs" / "replication.md"
-_TABLE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.S)
+
+TABLES = {
+    "smollm2": [plain(1e5, 64)],
+    "gemma3": [
+        plain(1e4, 256, layer_type="sliding_attention"),
+        plain(1e6, 256, layer_type="full_attention"),
+    ],
+}
+"""The tables of both models, to count equal frequencies in."""
 
 _KEPT = ("ropeaudit", "torch", "transformers", "python", "dtype", "device", "threads")
 
@@ -63,39 +73,72 @@ def _saved(cell: Cell) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def cells(name: str) -> tuple[Cell, ...]:
-    """The measured cells of a plan, as reports and fits take them; without buckets."""
-    from ropeaudit.perplexity.statistics.paired import inflation
+    """The measured cells of a plan, as reports and fits take them; without buckets.
 
-    data = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
-    base: tuple[WindowScore, ...] = ()
-    found = []
-    for row in data["cells"]:
-        scores = tuple(
-            WindowScore(index=i, tokens=row["targets"], nll=x)
-            for i, x in zip(row["windows"], row["nll"], strict=True)
-        )
-        base = scores if row["recipe"] is None else base
-        estimate = inflation(base, scores)
-        moved = row["max_abs_dlog"]
-        found.append(
-            Cell(
-                recipe=row["recipe"],
-                schedule_id="",
-                context=row["context"],
-                scores=scores,
-                inflation=estimate.ratio,
-                inflation_ci95=estimate.ci95,
-                max_abs_dlog=math.inf if moved is None else moved,
-                max_phase_drift=row["max_phase_drift"],
-            )
-        )
+    Those of 512 tokens are joined by four variants that were measured earlier on the same windows.
+    """
+    data = _data(name)
+    base = next(_scores(row) for row in data["cells"] if row["recipe"] is None)
+    found = [_cell(row["recipe"], row, base, _scores(row)) for row in data["cells"]]
+    if name == "smollm2-512":
+        known = {c.recipe for c in found}
+        for recipe, scores in measured().items():
+            spelled = recipe.replace("at=0", "at=high")
+            if recipe != "base" and spelled not in known:
+                row = {"context": 512, **_moved(spelled, 512)}
+                found.append(_cell(spelled, row, base, scores[: len(base)]))
     return tuple(found)
+
+
+def _data(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    return found
+
+
+def _scores(row: dict[str, Any]) -> tuple[WindowScore, ...]:
+    return tuple(
+        WindowScore(index=i, tokens=row["targets"], nll=x)
+        for i, x in zip(row["windows"], row["nll"], strict=True)
+    )
+
+
+def _cell(
+    recipe: str | None,
+    row: dict[str, Any],
+    base: tuple[WindowScore, ...],
+    scores: tuple[WindowScore, ...],
+) -> Cell:
+    estimate = inflation(base, scores)
+    moved = row["max_abs_dlog"]
+    return Cell(
+        recipe=recipe,
+        schedule_id="",
+        context=row["context"],
+        scores=scores,
+        inflation=estimate.ratio,
+        inflation_ci95=estimate.ci95,
+        max_abs_dlog=math.inf if moved is None else moved,
+        max_phase_drift=row["max_phase_drift"],
+    )
+
+
+def _moved(recipe: str, length: int) -> dict[str, float]:
+    """Largest displacement in log and in phase, of SmolLM2's table."""
+    variant = make(TABLES["smollm2"], recipe)
+    pairs = [
+        pair
+        for base, made in variant.changed()
+        for pair in zip(base.inv_freq, made.inv_freq, strict=True)
+    ]
+    return {
+        "max_abs_dlog": max(abs(dlog(a, b)) for a, b in pairs),
+        "max_phase_drift": max(phase_drift(a, b, length) for a, b in pairs),
+    }
 
 
 def by_position(name: str, recipe: str | None) -> list[tuple[int, float]]:
     """(first position of a bucket, log-loss per target) of one cell."""
-    data = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
-    row = next(c for c in data["cells"] if c["recipe"] == recipe)
+    row = next(c for c in _data(name)["cells"] if c["recipe"] == recipe)
     pairs = zip(bucket_edges(row["context"]), row["buckets"], strict=True)
     return [(edge, nll / count) for edge, (count, nll) in pairs]
 
@@ -139,10 +182,5 @@ def _json(data: dict[str, Any]) -> str:
     return f'{{\n "about": {json.dumps(data["about"])},\n "cells": [\n  {rows}\n ]\n}}\n'
 
 
-def main(arguments: list[str]) -> None:
-    if len(arguments) == 2:
-        measure(*arguments)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    measure(*sys.argv[1:])
