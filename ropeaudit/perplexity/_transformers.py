@@ -105,11 +105,16 @@ def tokenizer(folder: Path, file: Path | None) -> tuple[Any, list[Note]]:
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     if file is not None:
         options["gguf_file"] = file.name
+    said = "no tokenizer can be read beside the weights"
     try:
-        return AutoTokenizer.from_pretrained(str(folder), **options), []
+        found = AutoTokenizer.from_pretrained(str(folder), **options)
     except Exception as error:
         text = quoted(" ".join(str(error).split()), _SAID)
-        return None, [Note("no_tokenizer", f"no tokenizer can be read beside the weights: {text}")]
+        return None, [Note("no_tokenizer", f"{said}: {text}")]
+    # Without files some classes (Qwen, Gemma, GPT-NeoX) make one of special tokens alone.
+    if len(found) <= len({*found.all_special_tokens, *found.get_added_vocab()}):
+        return None, [Note("no_tokenizer", f"{said}: there are no words in it")]
+    return found, []
 
 
 def encoder(tokenizer: Any) -> Callable[[str], list[int]]:

@@ -25,8 +25,9 @@ from ropeaudit.schedule.core import Schedule
 
 _HUB = "hf:"
 _BLOCK = 1 << 22
-_UNHASHED = (".md", ".gitattributes", ".lock", ".log")
-"""Endings of files in a model's folder that no number depends on."""
+_FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")
+"""What a model is read from; a hub's repository may hold more, and a folder a store or pictures."""
+_OLDER = ("*.bin", "*.tiktoken")
 
 
 @record(kw_only=True)
@@ -61,7 +62,7 @@ def load(
     offline: bool = False,
     contexts: Sequence[int] = (),
 ) -> Loaded:
-    """Load a folder, a GGUF file or a hub id (``hf:org/name[@revision]`` or ``org/name``).
+    """Load a folder, a GGUF file or a hub id (``hf:org/name[@revision]``).
 
     ``device``: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto`` to spread the model over what is
     there; None takes a GPU if there is one. ``dtype``: of the weights, None is float32 on a CPU and
@@ -190,9 +191,8 @@ def _place(reference: str, *, offline: bool) -> tuple[Path, Path | None]:
         return path, None
     if path.is_file():
         return path.parent, _model_file(path)
-    name = reference.removeprefix(_HUB)
-    if reference.startswith(_HUB) or (name.count("/") == 1 and not path.parent.is_dir()):
-        return _download(name, offline=offline), None
+    if reference.startswith(_HUB):
+        return _download(reference.removeprefix(_HUB), offline=offline), None
     raise SourceError(
         f"there is no {quoted_path(reference)}; expected a folder with config.json, a GGUF file "
         "or hf:org/name"
@@ -222,7 +222,7 @@ def _download(name: str, *, offline: bool) -> Path:
             repo,
             revision=revision or None,
             local_files_only=offline,
-            allow_patterns=["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"],
+            allow_patterns=list(_FILES),
         )
     except LocalEntryNotFoundError:
         why = "and --offline forbids the network" if offline else "and the hub cannot be reached"
@@ -250,12 +250,12 @@ def _require_readable(place: Path) -> None:
 
 
 def _digest(place: Path) -> str:
-    """SHA-256 of a file, or of the names and contents of a folder's files."""
+    """SHA-256 of a file, or of the names and contents of those files of a folder that count."""
     if place.is_file():
         return _sha256(place)
     total = sha256()
-    files = [p for p in sorted(place.iterdir()) if p.is_file() and p.suffix not in _UNHASHED]
-    for path in files:
+    found = {path for pattern in (*_FILES, *_OLDER) for path in place.glob(pattern)}
+    for path in sorted(p for p in found if p.is_file()):
         total.update(f"{path.name} {_sha256(path)}\n".encode())
     return total.hexdigest()
 
