@@ -18,7 +18,7 @@ from ropeaudit.perplexity.statistics.paired import inflation
 from ropeaudit.records import replace
 
 ENVIRONMENT = {
-    "ropeaudit": "0.1.0",
+    "ropeaudit": "0.2.0",
     "torch": "2.13.0+cpu",
     "device": "cpu",
     "device_name": "cpu x86_64",
