@@ -108,7 +108,7 @@ def shows_the_effect(int8: Cell, log8: Cell) -> None:
 
 def test_linear_int8_harms_and_logarithmic_int8_does_not() -> None:
     found = ropeaudit.measure(
-        FOLDER, ["int8:sym", "log8"], corpus=demo.TEXT, contexts=1024, windows=16
+        FOLDER, ["int8:sym", "log8"], corpus=demo.TEXT, contexts=1024, windows=6
     )
     cells = by_recipe(found, 1024)
     shows_the_effect(cells["int8:sym"], cells["log8"])
