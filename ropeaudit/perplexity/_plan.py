@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ropeaudit.perplexity import _settings, keys
+from ropeaudit.perplexity import _settings, environment, keys
 from ropeaudit.perplexity._order import blocks, shuffled
 from ropeaudit.perplexity.launch.interface import Ended, Prepared, Stop
 from ropeaudit.perplexity.records import Settings, Window, WindowScore
@@ -15,9 +15,6 @@ from ropeaudit.perturb.variant import Variant, make
 from ropeaudit.records import field, record, replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.geometry import dlog, phase_drift
-
-VERSIONS = ("ropeaudit", "torch", "transformers")
-"""Packages whose version is part of a cell's key."""
 
 
 @record(frozen=False, kw_only=True)
@@ -161,7 +158,7 @@ def _at(
             text=prepared.corpus.sha256,
             tokens=tokens,
             settings=deciding,
-            versions={name: prepared.environment[name] for name in VERSIONS},
+            versions={name: prepared.environment[name] for name in environment.DECIDING},
         )
         track = tracks.setdefault(
             key, Track(key=key, context=length, variant=variant, blocks=windows)

@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from ropeaudit.perplexity.loading import Loaded
 
 
+DECIDING = ("ropeaudit", "torch", "transformers")
+"""Packages whose version decides a score's bits."""
+
+
 def versions() -> dict[str, str]:
-    """Versions of the packages that decide a score's bits."""
+    """Versions of the packages that are ``DECIDING``."""
     import torch
     import transformers
 

@@ -111,7 +111,6 @@ class Cell:
 
     @property
     def nll_sum(self) -> float:
-
         return math.fsum(s.nll for s in self.scores)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ropeaudit.errors import RopeAuditError
+from ropeaudit.perplexity import environment
 from ropeaudit.perplexity.launch import _text
 from ropeaudit.perplexity.launch.interface import Ended, Order, Part, Prepared, Stop, Task
 from ropeaudit.perplexity.records import Window, WindowScore
@@ -49,7 +50,6 @@ def parts(
     A part ends with its block, and within one after ``every`` seconds. What is scored together does
     not depend on that, so neither do the numbers.
     """
-    from ropeaudit.perplexity import environment
     from ropeaudit.perplexity.evaluate import peak_bytes, reset_peak, score
     from ropeaudit.perplexity.patch import swapped
 
@@ -122,8 +122,6 @@ def failed(task: int, error: Exception) -> Ended:
 
 def prepared(order: Order, loaded: Loaded) -> Prepared:
     """Text and windows for a model that is loaded."""
-    from ropeaudit.perplexity import environment
-
     found = _text.read(order, loaded)
     return Prepared(
         model=loaded.reference,

@@ -33,7 +33,7 @@ class Local:
 
     def prepare(self, order: Order) -> Prepared:
         if self._order is None or _asked(self._order) != _asked(order):
-            self._loaded = None  # before the next one takes its place in memory
+            self._order = self._loaded = None  # before the next one takes its place in memory
             self._loaded = _work.model(order)
         assert self._loaded is not None
         self._order = order

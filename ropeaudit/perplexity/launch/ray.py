@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit.errors import MissingDependency, RopeAuditError, UsageError, quoted
+from ropeaudit.perplexity import environment
 from ropeaudit.perplexity.launch import _work
 from ropeaudit.perplexity.launch.interface import Ended, Order, Part, Prepared, Task
 from ropeaudit.records import record, replace
@@ -77,7 +78,8 @@ class Ray:
         if isinstance(found, RopeAuditError):
             raise found
         prepared: Prepared = found
-        expected = _Expected(digest=prepared.digest, versions=_versions(prepared.environment))
+        versions = {name: prepared.environment[name] for name in environment.DECIDING}
+        expected = _Expected(digest=prepared.digest, versions=versions)
         self._order = order
         self._shared = (order, expected, self._ray.put(prepared.ids))
         self._remote = self._ray.remote(_cell).options(**options, retry_exceptions=True)
@@ -151,10 +153,6 @@ def _connect(ray: Any, address: str | None) -> None:
         ) from None
 
 
-def _versions(environment: Mapping[str, Any]) -> dict[str, str]:
-    return {name: environment[name] for name in ("ropeaudit", "torch", "transformers")}
-
-
 @lru_cache(maxsize=1)
 def _model(
     reference: str, device: str | None, dtype: str | None, offline: bool, contexts: Sequence[int]
@@ -187,8 +185,6 @@ def _cell(
     order: Order, expected: _Expected, ids: tuple[int, ...], task: Task
 ) -> list[Part | Ended]:
     """Runs in a worker: all parts of a task, and its end."""
-    from ropeaudit.perplexity import environment
-
     found: list[Part | Ended] = []
     try:
         loaded = _loaded(order)
