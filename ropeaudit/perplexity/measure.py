@@ -31,8 +31,7 @@ def measure(
     Other keywords are fields of ``perplexity.records.Settings``, such as ``windows=32``,
     ``precision=0.005`` or ``dtype="bfloat16"``. An interrupt ends the measuring and gives what
     there is (``interrupted``); a cell that fails is in ``failures``. Raises UsageError for what
-    cannot be carried out, SourceError for what cannot be read and MissingDependency without the
-    extra ``ppl``.
+    cannot be carried out, SourceError for what cannot be read, MissingDependency without an extra.
     """
     from ropeaudit.perplexity import loading
     from ropeaudit.perplexity.run import Request, run

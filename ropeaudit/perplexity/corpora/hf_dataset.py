@@ -118,20 +118,29 @@ def _opened(place: Place, where: str, commit: str | None) -> Any:
 
 
 def _split(place: Place, known: Sequence[str]) -> str:
-    listed = ", ".join(map(quoted, known))
     if place.split is not None:
-        if place.split not in known:
-            near = suggestion(place.split, known)
-            raise UsageError(
-                f"{place} has no split {quoted(place.split)}{near}; there are: {listed}"
-            )
-        return place.split
+        return _known(place, "split", place.split, known)
     found = next((name for name in SPLITS if name in known), None)
     if found is None and len(known) == 1:
         found = known[0]
     if found is None:
-        raise UsageError(f"{place} has the splits {listed}; name one: {FORM}")
+        raise UsageError(f"{place} has the splits {_listed(known)}; name one: {FORM}")
     return found
+
+
+def _known(place: Place, what: str, name: str, known: Iterable[str]) -> str:
+    """``name`` if it is there; raises UsageError with what is."""
+    listed = tuple(known)
+    if name not in listed:
+        near = suggestion(name, listed)
+        raise UsageError(
+            f"{place} has no {what} {quoted(name)}{near}; there are: {_listed(listed)}"
+        )
+    return name
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(quoted, names))
 
 
 def _first(rows: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
@@ -145,19 +154,15 @@ def _column(place: Place, row: dict[str, Any]) -> str:
     """The column to read: the one that is named, ``text``, or the only one with text in it."""
     if not row:
         raise SourceError(f"{place} has no rows; take another split")
-    listed = ", ".join(map(quoted, row))
     if place.column is not None:
-        if place.column not in row:
-            near = suggestion(place.column, row)
-            raise UsageError(
-                f"{place} has no column {quoted(place.column)}{near}; there are: {listed}"
-            )
-        return place.column
+        return _known(place, "column", place.column, row)
     if "text" in row:
         return "text"
     found = [name for name, value in row.items() if isinstance(value, str)]
     if len(found) != 1:
-        raise UsageError(f"{place} has the columns {listed}; name the one with the text: {FORM}")
+        raise UsageError(
+            f"{place} has the columns {_listed(row)}; name the one with the text: {FORM}"
+        )
     return found[0]
 
 
