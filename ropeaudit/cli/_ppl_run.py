@@ -241,6 +241,10 @@ def tell(
         return render(name, results, view)
 
     _output.write(page, config.format, files, color=config.color, verbose=verbose, silent=quiet)
+    if quiet:  # no page says why the exit code is what it is
+        for failure in (f for result in results for f in result.failures):
+            cell = f"{failure.recipe or 'base'} at {failure.context} tokens"
+            print(f"ropeaudit: {quoted(cell, 200)}: {failure.message}", file=sys.stderr)
 
 
 def draw(results: Sequence[Result], folder: str | None) -> None:

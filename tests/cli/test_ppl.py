@@ -204,6 +204,15 @@ def test_an_interrupt_loses_nothing(
     assert [c["nll_sum"] for c in whole["cells"]] == [c["nll_sum"] for c in fresh["cells"]]
 
 
+def test_a_failed_cell_is_said_without_a_report_too(capsys: pytest.CaptureFixture[str]) -> None:
+    beyond = "cluster:at=0,codim=2,gap=1,to=1e38"  # angles that float32 cannot hold
+    assert run(["ppl", "small", *QUICK, "--variant", beyond, "-q"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "at 32 tokens: " in err
+
+
 def test_a_failed_cell_and_an_interrupt_have_their_codes() -> None:
     done = _ppl_run.Done()
     assert done.code == 0
