@@ -39,7 +39,7 @@ def expand(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     if not names:
         raise UsageError(
-            "no target given; name a model folder or a config, as in: audit config.json"
+            "no target given; name a model folder or a config, such as path/to/config.json"
         )
     found: list[str] = []
     left_out: list[str] = []

@@ -75,8 +75,9 @@ def _keeping_words(command: Any) -> Any:
 
 
 def _named_plainly(argument: Any) -> None:
-    """``TARGET...`` in the help, where typer writes Python: ``TARGET <list[str]>``."""
-    name = argument.metavar + ("..." if argument.nargs == -1 else "")
+    """``TARGET...`` or ``A B`` in the help, where typer writes Python: ``TARGET <list[str]>``."""
+    endless = argument.nargs == -1 and " " not in argument.metavar
+    name = argument.metavar + ("..." if endless else "")
     argument.make_metavar = argument._usage_display_name = lambda *_, **__: name
     argument.display_type_rich = lambda *_, **__: ""
 

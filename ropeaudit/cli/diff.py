@@ -31,9 +31,9 @@ Exit codes: 0 same or equivalent, 1 different, 2 usage or unreadable input,
 Pair = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="TARGET",
+        metavar="A B",
         show_default=False,
-        help="A, the reference, and B, what became of it: each a model folder, config.json, "
+        help="The reference, and what became of it: each a model folder, config.json, "
         "checkpoint, GGUF file, raw table, hf:ORG/NAME[@REV], or - for a config on standard input.",
     ),
 ]

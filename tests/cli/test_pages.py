@@ -85,6 +85,8 @@ def test_help_promises_only_what_there_is(capsys: pytest.CaptureFixture[str]) ->
         assert "{" not in page
     assert run(["audit", "--help"]) == 0
     assert capsys.readouterr().out.startswith("Usage: ropeaudit audit [OPTIONS] TARGET...")
+    assert run(["diff", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: ropeaudit diff [OPTIONS] A B\n")
 
 
 def test_an_own_pack_is_explained_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
