@@ -151,9 +151,8 @@ def _require_extra() -> None:
 
     missing = [n for n in ("torch", "transformers", "accelerate") if find_spec(n) is None]
     if missing:
-        raise MissingDependency(
-            f"measuring perplexity needs {' and '.join(missing)}; pip install 'ropeaudit[ppl]'"
-        )
+        named = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
+        raise MissingDependency(f"measuring perplexity needs {named}; pip install 'ropeaudit[ppl]'")
 
 
 def _device(device: str | None) -> str:

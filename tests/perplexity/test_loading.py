@@ -242,14 +242,22 @@ def test_auto_is_the_cpu_where_there_is_nothing_else(folder: Path) -> None:
     assert loaded.device.startswith("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def test_without_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("absent", "named"),
+    [
+        ({"accelerate"}, "accelerate"),
+        ({"torch", "accelerate"}, "torch and accelerate"),
+        ({"torch", "transformers", "accelerate"}, "torch, transformers and accelerate"),
+    ],
+)
+def test_without_the_extra(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, absent: set[str], named: str
+) -> None:
     import importlib.util
 
     plain = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda n: None if n == "accelerate" else plain(n)
-    )
-    assert "needs accelerate; pip install 'ropeaudit[ppl]'" in refused(folder)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda n: None if n in absent else plain(n))
+    assert f"needs {named}; pip install 'ropeaudit[ppl]'" in refused(folder)
 
 
 def test_hub_id_in_the_cache(
