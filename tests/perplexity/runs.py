@@ -30,9 +30,10 @@ def request(loaded: Loaded, *recipes: str, **settings: Any) -> Request:
 
 
 def timeless(result: Result) -> Result:
-    """Everything but what a clock or the memory said."""
+    """Everything but what a clock or the memory said, and the threads: Ray gives a worker one."""
     cells = tuple(replace(c, seconds=0.0, peak_bytes=0) for c in result.cells)
-    return replace(result, cells=cells, notes=())
+    environment = {k: v for k, v in result.environment.items() if k != "threads"}
+    return replace(result, cells=cells, environment=environment, notes=())
 
 
 class Counting(Local):
