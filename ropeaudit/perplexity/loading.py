@@ -246,6 +246,11 @@ def _require_readable(place: Path) -> None:
             f"{quoted_path(place)} has no rotary position embedding of text to measure"
             + (f": {said}" if said else "")
         )
+    if place.is_dir() and not any(f.suffix in (".safetensors", ".bin") for f in place.iterdir()):
+        raise SourceError(
+            f"{quoted_path(place)} holds no weights, and measuring runs the model; expected "
+            "*.safetensors or *.bin beside its config.json"
+        )
 
 
 def _digest(place: Path) -> str:

@@ -174,6 +174,8 @@ def test_broken_files(folder: Path, tmp_path: Path) -> None:
     weights.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n")
     assert "LFS" in refused(folder)
     weights.unlink()
+    assert "holds no weights" in refused(folder)
+    (folder / "other.safetensors").write_bytes(whole)
     assert "cannot load" in refused(folder)
     (folder / "config.json").write_text("{")
     assert "JSON" in refused(folder)
