@@ -248,10 +248,10 @@ class TestControls:
     @pytest.mark.parametrize(
         ("merged", "control", "spread", "verdict"),
         [
-            (0.300, 0.301, 0.001, "coincidence adds nothing beyond 1%: 0.999 times"),
+            (0.300, 0.301, 0.001, "coincidence adds nothing beyond 1%: 0.9990 times"),
             (0.300, 0.100, 0.001, "coincidence is worse than the same displacement without it"),
             (0.100, 0.300, 0.001, "coincidence is less harmful than its control: 0.8187 times"),
-            (0.300, 0.280, 0.300, "undecided: 1.02 times"),
+            (0.300, 0.280, 0.300, "undecided: 1.0202 times"),
         ],
     )
     def test_the_verdict(self, merged: float, control: float, spread: float, verdict: str) -> None:
@@ -290,7 +290,7 @@ class TestControls:
                  cell(merge(3) + "+jitter:eps=1e-6", [309.0])]  # fmt: skip
         (found,) = controls(cells)
         assert found.ratio_ci95 is None
-        assert found.verdict == "undecided: 1.01 times the control's perplexity, on one window"
+        assert found.verdict == "undecided: 1.0101 times the control's perplexity, on one window"
 
 
 def test_a_recipe_that_cannot_be_read_is_an_error() -> None:

@@ -266,9 +266,9 @@ def _control(
 
 def _control_verdict(ratio: float, ci95: tuple[float, float] | None, margin: float) -> str:
     if ci95 is None:
-        return f"undecided: {ratio:.4g} times the control's perplexity, on one window"
+        return f"undecided: {ratio:.4f} times the control's perplexity, on one window"
     low, high = ci95
-    measured = f"{ratio:.4g} times the control's perplexity ({low:.4g} to {high:.4g})"
+    measured = f"{ratio:.4f} times the control's perplexity ({low:.4f} to {high:.4f})"
     if 1 / (1 + margin) <= low and high <= 1 + margin:
         return f"coincidence adds nothing beyond {margin:.0%}: {measured}"
     if low > 1:
