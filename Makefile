@@ -55,7 +55,7 @@ wheel:  ## build dist/*.whl
 	rm -rf dist
 	$(PYTHON) -m build --wheel
 
-wheel-check: wheel  ## install the wheel in a bare environment; list its rules, audit a model
+wheel-check: wheel  ## install the wheel in a bare environment and try its commands
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
 	  && $(PYTHON) -m venv "$$work/venv" \
 	  && "$$work/venv/bin/pip" install --quiet dist/*.whl \
@@ -64,4 +64,8 @@ wheel-check: wheel  ## install the wheel in a bare environment; list its rules, 
 	  && venv/bin/ropeaudit --version \
 	  && venv/bin/ropeaudit rules --format json | grep -c '"id": "RA' \
 	  && venv/bin/ropeaudit audit --quiet model \
+	  && venv/bin/ropeaudit prove model > /dev/null \
+	  && venv/bin/ropeaudit diff --quiet model model \
+	  && venv/bin/ropeaudit perturb model --apply int8:sym --to variant.npy > /dev/null \
+	  && { venv/bin/ropeaudit ppl --demo 2>&1 || true; } | grep -q "pip install 'ropeaudit\[ppl\]'" \
 	  && venv/bin/ropeaudit explain RA101 > /dev/null
