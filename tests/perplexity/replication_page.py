@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ropeaudit.perplexity.records import Cell
 from ropeaudit.perplexity.statistics import fits
@@ -165,6 +166,7 @@ def _buckets() -> str:
     )
 
 
+@lru_cache(maxsize=1)
 def tables() -> dict[str, str]:
     """Every table of the page by the name in its marker."""
     return {
