@@ -110,8 +110,11 @@ def measured(asked: Asked, *, store: str | None, launcher: str, address: str | N
     """
     from ropeaudit.cli._progress import Bar
     from ropeaudit.perplexity.launch.interface import launcher as start
+    from ropeaudit.perplexity.loading import require_extra
     from ropeaudit.perplexity.store import Store
 
+    if launcher == "local":
+        require_extra()  # before a store is made for nothing
     requests = _requests(asked)
     doer = start(launcher, address=address)  # one for all: it keeps the model from run to run
     done, bar = Done(), Bar()

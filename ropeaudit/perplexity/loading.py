@@ -72,7 +72,7 @@ def load(
     Raises SourceError for files that cannot be read, MissingDependency without the extra ``ppl``,
     UsageError for a device or dtype that is not there and for a model without rotary tables.
     """
-    _require_extra()
+    require_extra()
     if dtype is not None and dtype not in DTYPES:
         near = suggestion(dtype, DTYPES) or f"; known: {', '.join(DTYPES)}"
         raise UsageError(f"unknown dtype {quoted(dtype)}{near}")
@@ -146,7 +146,8 @@ def _named(slots: Sequence[_slots.Slot]) -> tuple[Schedule, ...]:
     return tuple(found.values())
 
 
-def _require_extra() -> None:
+def require_extra() -> None:
+    """Raises MissingDependency, with the line that installs it, where the extra ``ppl`` is not."""
     from importlib.util import find_spec
 
     missing = [n for n in ("torch", "transformers", "accelerate") if find_spec(n) is None]

@@ -271,8 +271,9 @@ def test_a_missing_extra_is_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert run(["ppl", "small", *QUICK]) == 2
+    assert run(["ppl", "small", *QUICK, "--store", "cells.jsonl"]) == 2
     assert "pip install 'ropeaudit[ppl]'" in capsys.readouterr().err
+    assert not Path("cells.jsonl").exists()
 
 
 def test_the_bar_is_drawn_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
