@@ -12,23 +12,8 @@ from typing import Any
 import pytest
 
 from ropeaudit.cli.app import run
+from tests.cli.configs import LLAMA3
 from tests.gguf_files import write as write_gguf
-
-LLAMA: dict[str, Any] = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "num_hidden_layers": 32,
-    "max_position_embeddings": 131072,
-    "rope_theta": 500000.0,
-    "rope_scaling": {
-        "rope_type": "llama3",
-        "factor": 8.0,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192,
-    },
-}
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +22,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def config(name: str, **changes: Any) -> str:
-    Path(name).write_text(json.dumps(LLAMA | changes, indent=1))
+    Path(name).write_text(json.dumps(LLAMA3 | changes, indent=1))
     return name
 
 
@@ -110,7 +95,7 @@ def test_severity_gates_only_where_it_is_asked_to(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a = config("a.json")
-    b = config("b.json", rope_scaling=LLAMA["rope_scaling"] | {"factor": 8.5})
+    b = config("b.json", rope_scaling=LLAMA3["rope_scaling"] | {"factor": 8.5})
     assert run(["diff", a, b]) == 1
     assert "DIFFERENT  info" in capsys.readouterr().out
     assert run(["diff", a, b, "--fail-on", "info"]) == 1

@@ -10,21 +10,8 @@ from pathlib import Path
 
 import pytest
 
-CONFIG = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "num_hidden_layers": 32,
-    "max_position_embeddings": 131072,
-    "rope_theta": 500000.0,
-    "rope_scaling": {
-        "rope_type": "llama3",
-        "factor": 8.0,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192,
-    },
-}
+from tests.cli.configs import LLAMA3
+
 HEAVY = (
     "numpy", "yaml", "sympy", "mpmath", "torch", "transformers", "huggingface_hub", "gguf",
     "safetensors", "rich", "pydantic", "tomllib", "multiprocessing", "fractions", "decimal",
@@ -42,7 +29,7 @@ def process(*arguments: str, **more: object) -> subprocess.CompletedProcess[str]
 @pytest.fixture
 def config(tmp_path: Path) -> str:
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(CONFIG))
+    path.write_text(json.dumps(LLAMA3))
     return str(path)
 
 
