@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_process import CONFIG
+from tests.cli.configs import LLAMA3
 
 pytestmark = pytest.mark.bench
 
@@ -36,7 +36,7 @@ def _seconds(*arguments: str) -> float:
 
 def _config(folder: Path) -> str:
     path = folder / "config.json"
-    path.write_text(json.dumps(CONFIG))
+    path.write_text(json.dumps(LLAMA3))
     return str(path)
 
 
