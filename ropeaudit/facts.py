@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -152,6 +152,22 @@ class StoredTable:
 
 
 @record(kw_only=True)
+class StoredTensor:
+    """A tensor that parameterises a position encoding, of any shape, read when somebody asks.
+
+    ``name`` without the steps that training wrappers add; ``dtype`` as the file holds it.
+    ``read()`` returns the exact values as a float64 numpy array of ``shape``; it raises SourceError
+    where the file has changed or ends early.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    location: Location
+    read: Callable[[], Any] = field(compare=False)
+
+
+@record(kw_only=True)
 class InputFile:
     """A file that was read, or its header. ``bytes_read`` is what the audit really touched.
 
@@ -187,7 +203,8 @@ class Reading:
 
     ``format`` is one of hf-config, params-json, safetensors, gguf, torch, raw, hub, module.
     ``document`` is the config (``sources.document.Document``), ``metadata`` the GGUF key-value
-    pairs that were kept, ``tables`` the small tensors. ``overridden`` names the metadata keys whose
+    pairs that were kept, ``tables`` the small tensors that hold frequencies, ``tensors`` those that
+    parameterise an encoding. ``overridden`` names the metadata keys whose
     values came from the command line. Exactly what is absent is None or empty.
     """
 
@@ -196,6 +213,7 @@ class Reading:
     document: Any | None = None
     metadata: Mapping[str, Json] | None = None
     tables: tuple[StoredTable, ...] = ()
+    tensors: tuple[StoredTensor, ...] = ()
     tensor_names: tuple[str, ...] = ()
     files: tuple[InputFile, ...] = ()
     notes: tuple[Note, ...] = ()

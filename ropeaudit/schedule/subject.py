@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ropeaudit.facts import Note, Observation, Reading
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
+
+if TYPE_CHECKING:
+    from ropeaudit.encodings.core import Encoding
+    from ropeaudit.schedule.views import View
 
 
 @record()
@@ -20,15 +26,19 @@ class Problem:
 class Subject:
     """``schedules`` are what the engine builds; stored tables appear as variant ``stored``.
 
-    ``error`` is set only for input that cannot be read; a readable file without rotary encoding has
-    ``error`` None, no schedules and a note of kind ``no_rotary`` or ``insufficient``. ``lengths``
-    are the context lengths asked for, those that came as a run-time override included.
+    ``encodings`` are those that are no single table; ``views`` what other engines make of the same
+    target, where they were asked for. ``error`` is set only for input that cannot be read; a
+    readable file without position encoding has ``error`` None, neither schedules nor encodings, and
+    a note of kind ``no_rotary`` or ``insufficient``. ``lengths`` are the context lengths asked for,
+    those that came as a run-time override included.
     """
 
     target: str
     format: str
     model_type: str | None = None
     schedules: tuple[Schedule, ...] = ()
+    encodings: tuple[Encoding, ...] = ()
+    views: tuple[View, ...] = ()
     observations: tuple[Observation, ...] = ()
     notes: tuple[Note, ...] = ()
     reading: Reading | None = None

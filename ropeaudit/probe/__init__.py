@@ -1,0 +1,1 @@
+"""Probes: small experiments on what an encoding can express."""
