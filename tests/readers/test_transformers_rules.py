@@ -156,3 +156,12 @@ def test_partial_factor_is_read_where_the_code_reads_it() -> None:
 def test_legacy_spellings_and_widths(data: dict[str, Any], theta: float, rotary: int) -> None:
     schedule = only(read(**data))
     assert (schedule.rope_theta, schedule.rotary_dim) == (theta, rotary)
+
+
+def test_keys_that_only_other_engines_read_are_no_slip() -> None:
+    lists = {"short_factor": [1.0] * 64, "long_factor": [2.0] * 64}
+    elsewhere = {"short_mscale": 1.0, "long_mscale": 1.0, "attention_factor": 1.0}
+    longrope = {"rope_type": "longrope", "original_max_position_embeddings": 4096, **lists}
+    assert not seen(read(rope_scaling={**longrope, **elsewhere}), Oddity.KEY_IGNORED)
+    yarn = {**YARN, "short_mscale": 1.0}
+    assert len(seen(read(rope_scaling=yarn), Oddity.KEY_IGNORED)) == 1

@@ -83,6 +83,7 @@ def _keys(node: Node, rope: Rope, name: str | None) -> Iterator[Observation]:
     read = _vocabulary.COMMON
     if law is not None:
         read = read | law.REQUIRED | law.OPTIONAL
+        read = read | _vocabulary.READ_ELSEWHERE.get(rope.type, frozenset())
     read = read | frozenset(node.rope.get("keys", ()))
     if _untyped(rope):
         read = read | _vocabulary.SCALING  # dead for want of a type, which is said once

@@ -24,6 +24,9 @@ SCALING = frozenset(
     xdrope_section""".split()  # noqa: SIM905
 )
 
+READ_ELSEWHERE = {"longrope": frozenset({"short_mscale", "long_mscale"})}
+"""Keys that vLLM and SGLang read in place of ``attention_factor``: right to write, by law."""
+
 INSIDE_ONLY = SCALING - {"truncate", "alpha", "mscale", "finetuned"}
 """Scaling keys that mean nothing else, so that on the top level they are a slip."""
 
