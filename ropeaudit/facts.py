@@ -204,7 +204,8 @@ class Reading:
     ``format`` is one of hf-config, params-json, safetensors, gguf, torch, raw, hub, module.
     ``document`` is the config (``sources.document.Document``), ``metadata`` the GGUF key-value
     pairs that were kept, ``tables`` the small tensors that hold frequencies, ``tensors`` those that
-    parameterise an encoding. ``overridden`` names the metadata keys whose
+    parameterise an encoding. ``stored_config`` is what a checkpoint keeps beside its weights about
+    how the model was made (a Document). ``overridden`` names the metadata keys whose
     values came from the command line. Exactly what is absent is None or empty.
     """
 
@@ -214,6 +215,7 @@ class Reading:
     metadata: Mapping[str, Json] | None = None
     tables: tuple[StoredTable, ...] = ()
     tensors: tuple[StoredTensor, ...] = ()
+    stored_config: Any | None = None
     tensor_names: tuple[str, ...] = ()
     files: tuple[InputFile, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ropeaudit.errors import RopeAuditError, SourceError, quoted, suggestion
 from ropeaudit.facts import Note, Oddity, Origin, Reading
@@ -15,6 +15,11 @@ from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Problem, Subject
 
+if TYPE_CHECKING:
+    from ropeaudit.encodings.core import Encoding
+
+_NO_OPTIONS: Mapping[str, str] = {}
+
 
 def resolve(
     target: str | Any,
@@ -22,8 +27,11 @@ def resolve(
     contexts: tuple[int, ...] = (),
     overrides: Sequence[str] = (),
     offline: bool = False,
+    encoding: Mapping[str, str] = _NO_OPTIONS,
 ) -> Subject:
     """Read a target (path, ``-``, ``hf:`` id or live module) and build its schedules.
+
+    ``encoding`` states what the layout of a learned encoding leaves open (``ape-skew``, ``grid``).
 
     Never raises SourceError: what cannot be read is a Subject with ``error`` set, and with the
     reading where only its values make no schedule. Raises UsageError for overrides that cannot be
@@ -33,7 +41,7 @@ def resolve(
     try:
         reading = _open(target, offline=offline)
         changed, lengths = _overridden(reading, overrides)
-        subject = build(changed, (*contexts, *lengths))
+        subject = build(changed, (*contexts, *lengths), encoding)
         return _with_idle_overrides(subject, reading, overrides) if overrides else subject
     except SourceError as error:
         return Subject(
@@ -76,9 +84,18 @@ def _said(error: SourceError, reading: Reading | None) -> str:
     return f"{error} (from --override)" if given else str(error)
 
 
-def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
-    """The schedules of a reading, by the reader of its format; raises InvalidValue."""
+def build(
+    reading: Reading,
+    contexts: tuple[int, ...] = (),
+    encoding: Mapping[str, str] = _NO_OPTIONS,
+) -> Subject:
+    """The schedules and encodings of a reading, each by its own reader; raises InvalidValue.
+
+    ``encoding``: as for :func:`resolve`; raises UsageError for an option that no encoding has.
+    """
     wanted = []
+    encodings = _encodings(reading, encoding)
+    whole, reading = reading, _without(reading, encodings)
     if reading.format == "gguf":
         wanted.append("llama_cpp")
     else:
@@ -93,10 +110,39 @@ def build(reading: Reading, contexts: tuple[int, ...] = ()) -> Subject:
         format=reading.format,
         model_type=next((p.model_type for p in parts if p.model_type), None),
         schedules=_placed([s for p in parts for s in p.schedules]),
+        encodings=encodings,
         observations=tuple(o for p in parts for o in p.observations),
         notes=(*reading.notes, *(n for p in parts for n in p.notes), *_beyond_the_file(parts)),
-        reading=reading,
+        reading=whole,
         lengths=lengths,
+    )
+
+
+def _encodings(reading: Reading, options: Mapping[str, str]) -> tuple[Encoding, ...]:
+    """What is no single table: learned, non-commuting, damped or added to the logits."""
+    from ropeaudit.encodings import _hints
+
+    document = reading.stored_config or reading.document
+    if not (reading.tensors or options or _hints.in_config(document)):
+        return ()
+    from ropeaudit.encodings.interface import Sources, recognise
+
+    return recognise(Sources(tensors=reading.tensors, document=document, options=options))
+
+
+def _without(reading: Reading, encodings: Sequence[Encoding]) -> Reading:
+    """``reading`` without the tables that are parameters of ``encodings``, and what they explain.
+
+    A learned tensor that is no schedule of its own would otherwise be reported as one, or as
+    something that nobody reads.
+    """
+    if not encodings:
+        return reading
+    used = {f.location.tensor for e in encodings for f in e.provenance if f.location}
+    return replace(
+        reading,
+        tables=tuple(t for t in reading.tables if t.location.tensor not in used),
+        notes=tuple(n for n in reading.notes if n.kind != "insufficient"),
     )
 
 

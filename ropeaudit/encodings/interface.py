@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ropeaudit.document import Document
+from ropeaudit.errors import UsageError, quoted, suggestion
 from ropeaudit.facts import StoredTensor
 from ropeaudit.records import field, record
 
@@ -90,5 +91,16 @@ def of(encoding: Encoding) -> EncodingModule:
 
 
 def recognise(sources: Sources) -> tuple[Encoding, ...]:
-    """All encodings that some module finds in ``sources``; raises InvalidValue as they do."""
+    """All encodings that some module finds in ``sources``; raises InvalidValue as they do.
+
+    Raises UsageError for an option that no module reads.
+    """
+    if sources.options:
+        known = {name for module in modules() for name in load(module).OPTIONS}
+        for name in sources.options:
+            if name not in known:
+                raise UsageError(
+                    f"{quoted(name)} is no option of an encoding, expected one of "
+                    f"{', '.join(sorted(known))}{suggestion(name, known)}"
+                )
     return tuple(e for name in modules() for e in load(name).recognise(sources))

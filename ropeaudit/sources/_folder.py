@@ -20,7 +20,7 @@ from ropeaudit.facts import MAX_LENGTH, Note, Reading
 from ropeaudit.records import replace
 from ropeaudit.sources import _adapter, _config
 from ropeaudit.sources._files import failure
-from ropeaudit.sources._weights import Weights, stored
+from ropeaudit.sources._weights import Weights, stored, training_checkpoints
 
 EXPECTED = (
     "config.json, params.json, adapter_config.json, model_index.json, *.safetensors, *.gguf or "
@@ -57,6 +57,9 @@ def read(path: Path, *, target: str, seen: frozenset[str] = frozenset()) -> Read
     gguf = sorted(n for n in names if n.endswith(".gguf"))
     if gguf:
         return _gguf(path, gguf, target)
+    weights = training_checkpoints(path, names)
+    if weights.found:
+        return _with(Reading(target=target, format=weights.format), weights)
     raise UnrecognisedFormat(
         f"the folder {quoted_path(path)} holds neither a config nor weights; expected {EXPECTED}"
     )
@@ -101,6 +104,8 @@ def _with(reading: Reading, weights: Weights) -> Reading:
     return replace(
         reading,
         tables=extra.tables,
+        tensors=extra.tensors,
+        stored_config=extra.stored_config,
         tensor_names=extra.tensor_names,
         files=(*reading.files, *extra.files),
         notes=(*reading.notes, *extra.notes),

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ropeaudit.errors import quoted
-from ropeaudit.facts import Json, Location, Note, StoredTable
+from ropeaudit.facts import Json, Location, Note, StoredTable, StoredTensor
 from ropeaudit.records import field, record
 from ropeaudit.sources import tensor_names as names
+from ropeaudit.sources._tensors import MAX_VALUES, of_torch
 
 Tensor = Any
 """A ``torch.Tensor``."""
@@ -49,9 +50,10 @@ STORED_ROLES = {
 
 @record(frozen=False)
 class Collected:
-    """Tables and notes so far. ``bytes_read`` counts the values that were really touched."""
+    """What was found so far. ``bytes_read`` counts the values that were really touched."""
 
     tables: list[StoredTable] = field(default_factory=list)
+    tensors: list[StoredTensor] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     bytes_read: int = 0
     seen: dict[bytes, tuple[float, ...]] = field(default_factory=dict)
@@ -84,6 +86,9 @@ def collect(
         if isinstance(read, str):
             into.note(name, read, named)
             continue
+        # A DTensor here holds only a part of the parameter.
+        if read.role == names.LEARNED and _local(tensor) is tensor and tensor.numel() <= MAX_VALUES:
+            into.tensors.append(of_torch(name, tensor, DTYPES[str(tensor.dtype)], file))
         state = about[name] if about is not None else {}
         stated = state.get("attention_scaling")
         into.tables.append(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ropeaudit.errors import InvalidValue, SourceError, quoted, quoted_path
-from ropeaudit.facts import InputFile, Note, Reading, StoredTable
+from ropeaudit.facts import InputFile, Note, Reading, StoredTable, StoredTensor
 from ropeaudit.records import record, replace
 from ropeaudit.sources import tensor_names
 from ropeaudit.sources._files import RegularFile, status
@@ -18,6 +18,7 @@ from ropeaudit.sources.interface import HEAD_BYTES, MAX_HEADER_BYTES
 _NO_WEIGHTS = re.compile(r"^(?:training_args|optimizer|scheduler|rng_state|scaler|random_states)")
 _SHARD = re.compile(r"^(.*)-\d{5}-of-(\d{5})\.safetensors$")
 _TORCH = (".bin", ".pt", ".pth")
+_CHECKPOINTS = (".ckpt", ".chk")
 
 
 @record()
@@ -146,6 +147,21 @@ def _missing(place: Path, missing: Sequence[str]) -> SourceError:
     )
 
 
+def training_checkpoints(path: Path, names: frozenset[str]) -> Weights:
+    """The one checkpoint that a training loop left in ``path``; raises SourceError for several.
+
+    Only where nothing else lies there: such files often hold more than weights, and a model that
+    was meant to be loaded has other files.
+    """
+    files = sorted(n for n in names if n.endswith(_CHECKPOINTS) and not _NO_WEIGHTS.match(n))
+    if len(files) > 1:
+        listed = ", ".join(quoted(n) for n in files[:5])
+        raise SourceError(
+            f"the folder {quoted_path(path)} holds {len(files)} checkpoints ({listed}); name one"
+        )
+    return Weights(bool(files), "torch", lambda: _torch([path / n for n in files]))
+
+
 def _torch_folder(path: Path, names: frozenset[str]) -> Weights:
     files = sorted(n for n in names if n.endswith(_TORCH) and not _NO_WEIGHTS.match(n))
     if "pytorch_model.bin" in files:
@@ -162,6 +178,8 @@ def _torch(paths: Sequence[Path]) -> Reading:
     from ropeaudit.sources._torch_peek import may_tell
 
     tables: list[StoredTable] = []
+    tensors: dict[str, StoredTensor] = {}
+    config = None
     files: list[InputFile] = []
     notes: list[Note] = []
     for path in paths:
@@ -173,8 +191,22 @@ def _torch(paths: Sequence[Path]) -> Reading:
 
         reading = torch_file.read(path, target=str(path))
         tables += reading.tables
+        config = config or reading.stored_config
+        for tensor in reading.tensors:
+            other = tensors.setdefault(tensor.name, tensor)
+            if other is not tensor:
+                raise SourceError(
+                    f"{quoted_path(other.location.file)} and {quoted_path(path)} both hold the "
+                    f"parameter {quoted(tensor.name)}; they are several models, name one"
+                )
         files += reading.files
         notes += reading.notes
     return Reading(
-        target="", format="torch", tables=tuple(tables), files=tuple(files), notes=tuple(notes)
+        target="",
+        format="torch",
+        tables=tuple(tables),
+        tensors=tuple(tensors.values()),
+        stored_config=config,
+        files=tuple(files),
+        notes=tuple(notes),
     )

@@ -162,6 +162,7 @@ def _gather(repository: Repository, names: Sequence[str], found: Gathered) -> No
             parts = list(pool.map(one, names))
     for part in parts:
         found.tables += part.tables
+        found.tensors += part.tensors
         found.names += part.names
         found.notes += part.notes
         found.rows |= part.rows

@@ -54,6 +54,7 @@ def read(model: Any) -> Reading:
         format=FORMAT,
         document=document,
         tables=tuple(into.tables),
+        tensors=tuple(into.tensors),
         tensor_names=tuple(name for name, _, _ in found),
         files=(InputFile(path=FILE, format=FORMAT, bytes_read=into.bytes_read),),
         notes=tuple(notes if why is None else [why, *notes]),

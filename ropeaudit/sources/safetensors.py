@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ropeaudit.errors import quoted
-from ropeaudit.facts import InputFile, Location, Note, Reading, StoredTable
+from ropeaudit.facts import InputFile, Location, Note, Reading, StoredTable, StoredTensor
 from ropeaudit.records import field, record
 from ropeaudit.sources import tensor_names as names
 from ropeaudit.sources._files import RegularFile
@@ -22,6 +22,7 @@ from ropeaudit.sources._safetensors_header import (
     nothing_matters,
     raw_header,
 )
+from ropeaudit.sources._tensors import MAX_VALUES, in_file
 from ropeaudit.sources.interface import HEAD_BYTES, MAX_HEADER_BYTES
 
 FORMAT = "safetensors"
@@ -87,6 +88,7 @@ class Gathered:
     """What several shards yield together; caches wait here for their partner."""
 
     tables: list[StoredTable] = field(default_factory=list)
+    tensors: list[StoredTensor] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     files: list[InputFile] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -104,6 +106,7 @@ class Gathered:
             target=target,
             format=FORMAT,
             tables=tuple(self.tables),
+            tensors=tuple(self.tensors),
             tensor_names=tuple(self.names),
             files=tuple(self.files),
             notes=tuple(self.notes),
@@ -159,7 +162,9 @@ def _table(file: Ranged, name: str, role: str, entry: Entry, found: Gathered) ->
     values: tuple[float, ...] = ()
     dtype = DTYPES[entry.dtype]
     count = (entry.end - entry.begin) // WIDTH[dtype]
-    # Other learned encodings (generators, Jordan blocks) are recognised, not evaluated.
+    if role == names.LEARNED and count <= MAX_VALUES:
+        found.tensors.append(in_file(file, name, entry, dtype))
+    # Of generators and other blocks the table only says that they are there.
     if role != names.LEARNED or names.interesting(name) in (names.FREQS, names.INV_FREQ):
         if count > MAX_LEARNED:
             found.note(name, f"has {count} values, more than any learned encoding")

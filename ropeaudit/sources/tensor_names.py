@@ -34,7 +34,7 @@ ROPE_FACTORS_LONG = "rope_factors_long"
 ROPE_FACTORS_SHORT = "rope_factors_short"
 """Divisors of a table (GGUF)."""
 LEARNED = "learned"
-"""A position encoding with parameters of its own: recognised, its values are not read."""
+"""A parameter of a position encoding that is no table; ``ropeaudit.encodings`` interprets it."""
 
 MAX_CHANNELS = 65_536
 """A table longer than this is not one rotary table."""
@@ -65,7 +65,12 @@ _EXACT = {
     "thetas": LEARNED,
     "generator_raw_params": LEARNED,
     "raw_gamma": LEARNED,
+    "raw_eta": LEARNED,
+    "raw_jet_coefficients": LEARNED,
+    "raw_jet_base": LEARNED,
 }
+_START_SYMBOL = "positional_encoder.identity"
+"""Stored by tree encodings of APE alone: it tells them from sequences of the same shape."""
 _LIVE = {"embed_positions": SIN_COS}
 """A checkpoint's embed_positions is a learned embedding."""
 _INV_FREQ = re.compile(r"(?:^|_)inv_freqs?(?:_|$)|(?:^|_)inverse_freq(?:s|uency|uencies)?$")
@@ -109,6 +114,8 @@ def interesting(name: str) -> str | None:
         return _EXACT.get(parent) if parent.startswith("rope_factors_") else None
     if leaf in _COMMON:
         return None
+    if leaf == "identity":
+        return LEARNED if name.endswith(_START_SYMBOL) else None
     return leaf_role(leaf)
 
 

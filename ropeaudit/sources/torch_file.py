@@ -1,4 +1,4 @@
-"""PyTorch checkpoints: ``.bin``, ``.pt``, ``.pth``, ``.ckpt``, and sharded ``pytorch_model.bin``.
+"""PyTorch checkpoints, single (``.bin``, ``.pt``, ``.ckpt``) and sharded (``pytorch_model.bin``).
 
 Storages are memory-mapped, so of 15 GB of weights only the tables are read. Opening is the business
 of ``_torch_load``: nothing is ever unpickled freely.
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+from ropeaudit.document import Document
 from ropeaudit.errors import InvalidValue, quoted, quoted_path
 from ropeaudit.facts import InputFile, Note, Reading
 from ropeaudit.sources import tensor_names as names
@@ -21,7 +22,7 @@ from ropeaudit.sources._torch_tables import Collected, collect
 from ropeaudit.sources.interface import MAX_CONFIG_BYTES
 
 FORMAT = "torch"
-SUFFIXES = (".bin", ".pt", ".pth", ".ckpt")
+SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".chk")
 INDEX_SUFFIX = ".bin.index.json"
 
 MAX_DEPTH = 8
@@ -29,6 +30,8 @@ MAX_DEPTH = 8
 MAX_NAMES = 2_000_000
 
 _CONTAINERS = ("state_dict", "model_state_dict", "model", "module")
+_CONFIGS = ("config", "hyper_parameters", "args")
+"""Where a training loop keeps its settings, in Lightning the second."""
 _NOT_WEIGHTS = frozenset(
     {"optimizer", "optimizers", "optimizer_states", "optimizer_state_dict", "lr_schedulers",
      "lr_scheduler", "scheduler", "callbacks", "loops", "amp_scaling_state"}
@@ -66,6 +69,8 @@ def read(path: Path, *, target: str) -> Reading:
         target=target,
         format=FORMAT,
         tables=tuple(into.tables),
+        tensors=tuple(into.tensors),
+        stored_config=_config(found, str(path)),
         tensor_names=tuple(tensors),
         files=(InputFile(path=str(path), format=FORMAT, bytes_read=header + into.bytes_read),),
         notes=tuple(into.notes),
@@ -101,6 +106,18 @@ def _named(torch: Any, content: Any) -> Iterator[tuple[str, Any]]:
             yield from _walk(torch, content[inner])
             content = {k: v for k, v in content.items() if k != inner}
     yield from _walk(torch, content)
+
+
+def _config(content: Any, file: str) -> Document | None:
+    """The settings that a checkpoint keeps beside its weights; None where it keeps none."""
+    if not isinstance(content, Mapping):
+        return None
+    found = next((content[k] for k in _CONFIGS if isinstance(content.get(k), Mapping)), None)
+    if not found:
+        return None
+    from ropeaudit.sources._live_config import document_of
+
+    return document_of(found, file)
 
 
 def _walk(torch: Any, content: Any) -> Iterator[tuple[str, Any]]:
@@ -161,6 +178,7 @@ def _read_index(torch: Any, path: Path, target: str) -> Reading:
         target=target,
         format=FORMAT,
         tables=tuple(into.tables),
+        tensors=tuple(into.tensors),
         tensor_names=tuple(weight_map),
         files=tuple(files),
         notes=tuple(into.notes),
