@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ropeaudit.checks.interface import Case, load
+from ropeaudit.checks.interface import Case, is_of_encodings, load
 from ropeaudit.errors import RopeAuditError, UsageError
 from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
 from ropeaudit.packs import Pack, Rule, load_pack, params_for
@@ -29,6 +29,7 @@ POOL_FROM = 48
 class Options:
     """How to audit. ``overrides`` are ``KEY=VALUE`` or JSON texts as given by the user.
 
+    ``encoding`` states what the layout of a learned encoding leaves open, as for ``resolve``.
     ``apply`` are recipes: each target is judged once for each of them, as that variant.
     """
 
@@ -38,6 +39,7 @@ class Options:
     contexts: tuple[int, ...] = ()
     overrides: tuple[str, ...] = ()
     apply: tuple[str, ...] = ()
+    encoding: Mapping[str, str] = field(default_factory=dict, compare=False)
     offline: bool = False
     skip_unrecognised: bool = False
     jobs: int | None = None
@@ -45,7 +47,10 @@ class Options:
 
 @record()
 class Bound:
-    """A rule with its parameters made, ready to run."""
+    """A rule with its parameters made, ready to run.
+
+    ``params`` None: the check's defaults, made when the first subject needs the check.
+    """
 
     rule: Rule
     params: Any = field(compare=False)
@@ -54,7 +59,12 @@ class Bound:
 def bind(packs: Iterable[Pack]) -> tuple[Bound, ...]:
     """Rules of all packs by id, the last pack winning; raises PackError for bad parameters."""
     rules = {rule.id: rule for pack in packs for rule in pack.rules}
-    return tuple(Bound(r, params_for(r, load(r.check))) for _, r in sorted(rules.items()))
+    return tuple(Bound(r, _params(r)) for _, r in sorted(rules.items()))
+
+
+def _params(rule: Rule) -> Any:
+    later = not rule.with_ and is_of_encodings(rule.check)
+    return None if later else params_for(rule, load(rule.check))
 
 
 def audit_subject(
@@ -72,11 +82,14 @@ def audit_subject(
     memo: dict[Any, Any] = {}
     lengths = tuple(sorted({*contexts, *subject.lengths}))
     for bound in rules:
+        if not subject.encodings and is_of_encodings(bound.rule.check):
+            continue
         case = Case(_limited(subject, bound.rule), lengths, memo)
         check = load(bound.rule.check)
-        if not case.subject.schedules and check.NEEDS != "subject":
+        if not case.subject.schedules and check.NEEDS == "schedule":
             continue
-        for outcome in check.run(case, bound.params):
+        params = bound.params if bound.params is not None else params_for(bound.rule, check)
+        for outcome in check.run(case, params):
             if outcome.status is Status.SKIP:
                 skipped.append(Skipped(bound.rule.id, outcome.message))
             elif outcome.status is not Status.PASS:
@@ -125,7 +138,7 @@ def _is_none_of_ours(report: SubjectReport) -> bool:
     subject = report.subject
     if subject.error is not None:
         return subject.error.kind == "unrecognised_format"
-    if subject.schedules or report.findings:
+    if subject.schedules or subject.encodings or report.findings:
         return False
     return subject.model_type is None or any(n.kind == "no_rotary" for n in subject.notes)
 
@@ -170,9 +183,7 @@ def _variants(
     """The reports of one target, one for each recipe; one that does not fit it is its error."""
     from ropeaudit.perturb.beside import apply
 
-    subject = attempt(
-        target, contexts=options.contexts, overrides=options.overrides, offline=options.offline
-    )
+    subject = attempt(target, **_reading_options(options))
     for recipe in options.apply:
         try:
             judged = apply(subject, recipe)
@@ -184,6 +195,15 @@ def _variants(
             raise
         except Exception as error:
             yield SubjectReport(subject=failed(target, error), verdict=Verdict.UNKNOWN)
+
+
+def _reading_options(options: Options) -> dict[str, Any]:
+    return {
+        "contexts": options.contexts,
+        "overrides": options.overrides,
+        "offline": options.offline,
+        "encoding": options.encoding,
+    }
 
 
 def _has_threads() -> bool:
@@ -256,9 +276,7 @@ def _work(target: str) -> SubjectReport:
 def _one(target: str | Any, options: Options, rules: Sequence[Bound]) -> SubjectReport:
     """One target's report. A fault of ours is that target's error, so that others go on."""
     try:
-        subject = resolve(
-            target, contexts=options.contexts, overrides=options.overrides, offline=options.offline
-        )
+        subject = resolve(target, **_reading_options(options))
         return audit_subject(subject, rules, contexts=options.contexts, fail_on=options.fail_on)
     except RopeAuditError:
         raise

@@ -69,7 +69,7 @@ class Report:
             return 1
         if not self.subjects and self.skipped_targets:
             return 0
-        if not any(s.subject.schedules for s in self.subjects):
+        if not any(s.subject.schedules or s.subject.encodings for s in self.subjects):
             return 3
         undecided = any(s.verdict is Verdict.UNKNOWN for s in self.subjects)
         return 3 if undecided and not self.allow_unknown else 0
@@ -145,6 +145,7 @@ def judge(subject: Subject, findings: Sequence[Finding], fail_on: Severity) -> V
         return Verdict.FAIL
     generic = any(o.kind is Oddity.GENERIC_READING for o in subject.observations)
     guessed = generic and not subject.stored()
-    if guessed or not subject.schedules or any(f.status is Status.UNKNOWN for f in findings):
+    empty = not (subject.schedules or subject.encodings)
+    if guessed or empty or any(f.status is Status.UNKNOWN for f in findings):
         return Verdict.UNKNOWN
     return Verdict.WARN if any(f >= Severity.WARNING for f in failed) else Verdict.PASS

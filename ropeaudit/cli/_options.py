@@ -26,6 +26,14 @@ def complete_color(incomplete: str) -> list[str]:
     return [n for n in ("auto", "always", "never") if n.startswith(incomplete)]
 
 
+def complete_skew(incomplete: str) -> list[str]:
+    return [n for n in ("full", "tril") if n.startswith(incomplete)]
+
+
+def complete_tree_layout(incomplete: str) -> list[str]:
+    return [n for n in ("head-shared", "per-head-sos") if n.startswith(incomplete)]
+
+
 def complete_pack(incomplete: str) -> list[str]:
     from ropeaudit.packs import shipped
 
@@ -156,6 +164,35 @@ Override = Annotated[
         "max_model_len=65536. Repeatable.",
     ),
 ]
+ApeSkew = Annotated[
+    str | None,
+    typer.Option(
+        "--ape-skew",
+        metavar="HOW",
+        help="How APE's skew generators come from the stored matrix: full (default), or tril for "
+        "its strict lower triangle.",
+        autocompletion=complete_skew,
+    ),
+]
+ApeTreeLayout = Annotated[
+    str | None,
+    typer.Option(
+        "--ape-tree-layout",
+        metavar="LAYOUT",
+        help="Order of APE's branch matrices: head-shared (default), or per-head-sos for one a "
+        "head and a start symbol.",
+        autocompletion=complete_tree_layout,
+    ),
+]
+EncodingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--encoding",
+        metavar="KEY=VALUE",
+        help="What a checkpoint does not say about its learned encoding: grid=14x14, "
+        "test-grid=28x28, train-context=1024, method=NAME, head-dim=N. Repeatable.",
+    ),
+]
 Apply = Annotated[
     list[str] | None,
     typer.Option(
@@ -200,3 +237,17 @@ ShowSettings = Annotated[
     bool,
     typer.Option("--show-settings", help="Print each setting with its origin, and stop."),
 ]
+
+
+def encoding(skew: str | None, tree_layout: str | None, stated: list[str] | None) -> dict[str, str]:
+    """What the user states about encodings; raises UsageError for what is no KEY=VALUE."""
+    found = {}
+    for text in stated or ():
+        key, sign, value = text.partition("=")
+        if not sign or not key or not value:
+            from ropeaudit.errors import UsageError, quoted
+
+            raise UsageError(f"--encoding {quoted(text)} is not KEY=VALUE, such as grid=14x14")
+        found[key] = value
+    given = {"ape-skew": skew, "ape-tree-layout": tree_layout}
+    return found | {key: value for key, value in given.items() if value is not None}

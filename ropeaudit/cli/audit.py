@@ -46,6 +46,9 @@ def command(
     override: option.Override = None,
     apply: option.Apply = None,
     plan: option.Plan = None,
+    ape_skew: option.ApeSkew = None,
+    ape_tree_layout: option.ApeTreeLayout = None,
+    encoding: option.EncodingOption = None,
     offline: option.Offline = None,
     skip_unrecognised: option.SkipUnrecognised = None,
     color: option.Color = None,
@@ -76,7 +79,8 @@ def command(
     files = _output.outputs(output, targets or ())
     names, left_out = expand(targets or ())
     say_left_out(left_out)
-    report = _audit(names, settings, tuple(override or ()), _recipes(apply, plan), quiet)
+    stated = option.encoding(ape_skew, ape_tree_layout, encoding)
+    report = _audit(names, settings, tuple(override or ()), _recipes(apply, plan), stated, quiet)
     raise typer.Exit(_tell(report, settings, files, verbose=verbose, quiet=quiet))
 
 
@@ -115,6 +119,7 @@ def _audit(
     settings: Settings,
     override: tuple[str, ...],
     recipes: tuple[str, ...],
+    encoding: dict[str, str],
     quiet: bool,
 ) -> Report:
     from ropeaudit.audit import Options, audit_targets
@@ -127,6 +132,7 @@ def _audit(
         contexts=settings.context,
         overrides=override,
         apply=recipes,
+        encoding=encoding,
         offline=settings.offline,
         skip_unrecognised=settings.skip_unrecognised,
     )

@@ -27,6 +27,9 @@ def command(
     output: option.Output = None,
     context: option.Context = None,
     override: option.Override = None,
+    ape_skew: option.ApeSkew = None,
+    ape_tree_layout: option.ApeTreeLayout = None,
+    encoding: option.EncodingOption = None,
     offline: option.Offline = None,
     color: option.Color = None,
     verbose: option.VerboseShow = False,
@@ -52,12 +55,14 @@ def command(
         for_schedules(name)
     names, left_out = expand(targets or ())
     say_left_out(left_out)
+    stated = option.encoding(ape_skew, ape_tree_layout, encoding)
     subjects = [
         attempt(
             target,
             contexts=settings.context,
             overrides=tuple(override or ()),
             offline=settings.offline,
+            encoding=stated,
         )
         for target in names
     ]
@@ -74,7 +79,7 @@ def command(
 
 
 def exit_code(subjects: Sequence[Subject]) -> int:
-    """2 when a target cannot be read, 3 when one has no schedule, else 0."""
+    """2 when a target cannot be read, 3 when one has no position encoding, else 0."""
     if any(s.error for s in subjects):
         return 2
-    return 0 if all(s.schedules for s in subjects) else 3
+    return 0 if all(s.schedules or s.encodings for s in subjects) else 3
