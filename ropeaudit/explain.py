@@ -12,6 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from ropeaudit.checks.interface import module_name
 from ropeaudit.errors import UsageError, quoted, suggestion
 from ropeaudit.findings import Severity
 from ropeaudit.packs import Pack, Rule, load_pack, shipped
@@ -156,5 +157,5 @@ def _lines(file: str) -> Mapping[str, int]:
 
 @cache
 def _source(check: str) -> str:
-    spec = find_spec(f"ropeaudit.checks.{check.replace('-', '_')}")
+    spec = find_spec(module_name(check))
     return "" if spec is None or spec.origin is None else spec.origin

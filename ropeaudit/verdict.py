@@ -144,8 +144,14 @@ def judge(subject: Subject, findings: Sequence[Finding], fail_on: Severity) -> V
     if any(level >= fail_on for level in failed):
         return Verdict.FAIL
     generic = any(o.kind is Oddity.GENERIC_READING for o in subject.observations)
-    guessed = generic and not subject.stored()
+    guessed = generic and not (subject.stored() or _is_stored(subject))
     empty = not (subject.schedules or subject.encodings)
     if guessed or empty or any(f.status is Status.UNKNOWN for f in findings):
         return Verdict.UNKNOWN
     return Verdict.WARN if any(f >= Severity.WARNING for f in failed) else Verdict.PASS
+
+
+def _is_stored(subject: Subject) -> bool:
+    """Whether an encoding's parameters themselves are there."""
+    facts = (f for e in subject.encodings for f in e.provenance)
+    return any(f.location is not None and f.location.tensor for f in facts)

@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol
 
 from ropeaudit.document import Document
@@ -55,7 +56,8 @@ class Check(Protocol):
 
     SLUG: str
     NEEDS: str
-    """``schedule``: run once per schedule; ``subject``: run once, sees all."""
+    """What must be there for it to run, once: ``schedule`` or ``encoding`` at least one of these,
+    ``subject`` nothing. Checks of encodings stand in the folder ``encodings``."""
     Params: type
 
     def run(self, case: Case, params: Any) -> Iterator[Outcome]:
@@ -65,20 +67,39 @@ class Check(Protocol):
 @cache
 def slugs() -> tuple[str, ...]:
     """Slugs of all checks of this package, sorted, without importing them."""
-    import ropeaudit.checks as package
-
-    return tuple(
-        sorted(
-            info.name.replace("_", "-")
-            for info in pkgutil.iter_modules(package.__path__)
-            if info.name != "interface" and not info.name.startswith("_")
-        )
-    )
+    return tuple(sorted(_modules()))
 
 
 @cache
 def load(slug: str) -> Check:
     """The check module for ``slug``; raises KeyError for an unknown one."""
-    if slug not in slugs():
-        raise KeyError(slug)
-    return import_module(f"ropeaudit.checks.{slug.replace('-', '_')}")
+    return import_module(_modules()[slug])
+
+
+def module_name(slug: str) -> str:
+    """Where the check for ``slug`` stands; raises KeyError for an unknown one."""
+    return _modules()[slug]
+
+
+def is_of_encodings(slug: str) -> bool:
+    """Whether the check judges encodings only, told without importing it.
+
+    Hardly any target has one, and auditing the others must not cost the imports.
+    """
+    return _modules()[slug].startswith(_ENCODINGS)
+
+
+_ENCODINGS = f"{__package__}.encodings."
+
+
+@cache
+def _modules() -> dict[str, str]:
+    import ropeaudit.checks as package
+
+    folder = Path(package.__path__[0])
+    found = {}
+    for path, prefix in ((folder, f"{__package__}."), (folder / "encodings", _ENCODINGS)):
+        for info in pkgutil.iter_modules([str(path)]):
+            if not info.ispkg and info.name != "interface" and not info.name.startswith("_"):
+                found[info.name.replace("_", "-")] = prefix + info.name
+    return found

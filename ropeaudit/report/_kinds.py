@@ -22,7 +22,7 @@ def kind(report: SubjectReport) -> str:
     """The verdict, or why there is none."""
     if report.subject.error is not None:
         return "unreadable"
-    if not report.subject.schedules and not report.findings:
+    if not (report.subject.schedules or report.subject.encodings or report.findings):
         return "nothing to audit"
     return report.verdict.value
 

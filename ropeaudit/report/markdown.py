@@ -60,16 +60,17 @@ def _details(report: SubjectReport, least: Severity) -> list[str]:
     subject = report.subject
     shown = [f for f in report.findings if f.severity >= least or f.status is Status.UNKNOWN]
     idle = idle_overrides(subject)
-    if not (shown or idle) and subject.error is None and subject.schedules:
+    encoded = bool(subject.schedules or subject.encodings)
+    if not (shown or idle) and subject.error is None and encoded:
         return []
     lines = [f"### {code(subject.target)}", ""]
     if subject.error is not None:
         place = trouble(subject)
         at = "" if place is None else f", at {code(str(place))}"
         lines += [f"{text(subject.error.message)}{at}", ""]
-    elif not subject.schedules:
+    elif not encoded:
         lines += [*(text(n.message) for n in subject.notes), ""]
-    lines += [f"- **note**: {text(said)}" for said in idle if subject.schedules]
+    lines += [f"- **note**: {text(said)}" for said in idle if encoded]
     alone, together = undecidable(sorted(shown, key=rank))
     lines += [_item(f) for f in alone]
     lines += map(_one_for_all, together)
