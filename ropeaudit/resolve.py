@@ -17,6 +17,7 @@ from ropeaudit.schedule.subject import Problem, Subject
 
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Encoding
+    from ropeaudit.readers.engines.known import Chosen
 
 _NO_OPTIONS: Mapping[str, str] = {}
 
@@ -28,28 +29,49 @@ def resolve(
     overrides: Sequence[str] = (),
     offline: bool = False,
     encoding: Mapping[str, str] = _NO_OPTIONS,
+    readers: Sequence[str] = (),
 ) -> Subject:
     """Read a target (path, ``-``, ``hf:`` id or live module) and build its schedules.
 
     ``encoding`` states what the layout of a learned encoding leaves open (``ape-skew``, ``grid``).
+    ``readers`` are names of engines whose reading of the same target is wanted beside it.
 
     Never raises SourceError: what cannot be read is a Subject with ``error`` set, and with the
     reading where only its values make no schedule. Raises UsageError for overrides that cannot be
-    applied.
+    applied and for a reader that is not known.
     """
-    changed = None
+    chosen = _chosen(readers)
+    changed, lengths = None, ()
     try:
         reading = _open(target, offline=offline)
         changed, lengths = _overridden(reading, overrides)
         subject = build(changed, (*contexts, *lengths), encoding)
-        return _with_idle_overrides(subject, reading, overrides) if overrides else subject
+        subject = _with_idle_overrides(subject, reading, overrides) if overrides else subject
     except SourceError as error:
-        return Subject(
+        subject = Subject(
             target=target if isinstance(target, str) else type(target).__name__,
             format="unknown" if changed is None else changed.format,
             reading=changed,
+            lengths=tuple(sorted({*contexts, *lengths})),
             error=Problem(error.kind, _said(error, changed), error.where),
         )
+    return _with_views(subject, chosen) if chosen else subject
+
+
+def _chosen(readers: Sequence[str]) -> tuple[Chosen, ...]:
+    if not readers:
+        return ()
+    from ropeaudit.readers.engines.known import find
+
+    return find(readers)
+
+
+def _with_views(subject: Subject, chosen: Sequence[Chosen]) -> Subject:
+    """``subject`` with what other engines make of it, also where the reference cannot build it."""
+    from ropeaudit.readers.engines._core_subject import views_of
+
+    params = subject.reading is not None and _is_params(subject.reading)
+    return replace(subject, views=views_of(subject, chosen, params=params))
 
 
 def attempt(target: str | Any, **options: Any) -> Subject:

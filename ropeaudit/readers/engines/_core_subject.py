@@ -1,0 +1,60 @@
+"""What chosen engines make of a target of any format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ropeaudit.facts import Note
+from ropeaudit.readers.engines.compare import seen, views
+from ropeaudit.readers.engines.interface import Built
+from ropeaudit.readers.engines.known import Chosen
+from ropeaudit.readers.interface import Resolution
+from ropeaudit.records import replace
+from ropeaudit.schedule.subject import Subject
+from ropeaudit.schedule.views import View
+
+
+def views_of(subject: Subject, chosen: Sequence[Chosen], *, params: bool) -> tuple[View, ...]:
+    """A View for each of ``chosen``; ``params`` tells that the config is a ``params.json``.
+
+    The engines get what the reference built for ``subject``. Of a target without a config (a bare
+    table, weights alone) nothing is known; a GGUF file is what llama.cpp runs.
+    """
+    reading = subject.reading
+    if reading is None:
+        return ()
+    if reading.format == "gguf":
+        return tuple(_of_gguf(subject, c) for c in chosen)
+    if reading.document is None:
+        why = "there is no config from which an engine would build anything"
+        return tuple(seen(c, "not_covered", why) for c in chosen)
+    return views(
+        reading.document,
+        chosen,
+        reference=None if params or subject.error else _reference(subject),
+        against=subject.built(),
+        lengths=subject.lengths,
+    )
+
+
+def _reference(subject: Subject) -> Resolution:
+    return Resolution(
+        model_type=subject.model_type,
+        schedules=subject.built(),
+        observations=subject.observations,
+        notes=subject.notes,
+    )
+
+
+def _of_gguf(subject: Subject, chosen: Chosen) -> View:
+    if chosen.release.engine != "llama.cpp":
+        return seen(chosen, "not_covered", "it is not known what this engine makes of a GGUF file")
+    if not subject.schedules:
+        return seen(chosen, "not_covered", "the file has no rotary schedule to build")
+    said = "the file is read as it is, whatever converted it"
+    name = chosen.release.name
+    built = Built(
+        schedules=tuple(replace(s, reader=name) for s in subject.built()),
+        notes=(Note("as_converted", said),),
+    )
+    return seen(chosen, "ok", None, built)
