@@ -41,7 +41,8 @@ def resolve(
     applied and for a reader that is not known.
     """
     chosen = _chosen(readers)
-    changed, lengths = None, ()
+    changed: Reading | None = None
+    lengths: tuple[int, ...] = ()
     try:
         reading = _open(target, offline=offline)
         changed, lengths = _overridden(reading, overrides)
