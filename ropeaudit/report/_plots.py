@@ -26,7 +26,8 @@ _BRIGHT = 0.6
 """Share of the colour scale beyond which a number is written in white."""
 _LEAST = 0.01
 """Log inflation that the colours reach at least: less is no effect worth a strong colour."""
-_STYLE: Any = {"svg.hashsalt": "ropeaudit", "svg.fonttype": "none", "font.size": 9.0}
+STYLE: Any = {"svg.hashsalt": "ropeaudit", "svg.fonttype": "none", "font.size": 9.0}
+"""Settings of matplotlib that make the same picture twice."""
 _MARKERS = "os^vDP*X"
 
 
@@ -50,19 +51,19 @@ def write(results: Sequence[Result], folder: str) -> tuple[str, ...]:
     import matplotlib as mpl
 
     written: list[str] = []
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # a name in a script without a font
         for number, result in enumerate(results, 1):
             front = f"{number}-" if len(results) > 1 else ""
             for name, draw in PICTURES.items():
                 figure = draw(result)
                 if figure is not None:
-                    written += _save(figure, Path(folder), f"{front}{name}")
+                    written += save(figure, Path(folder), f"{front}{name}")
     return tuple(written)
 
 
-def _save(figure: Any, folder: Path, name: str) -> list[str]:
-    """Whole files or none: each is written beside its place and renamed."""
+def save(figure: Any, folder: Path, name: str) -> list[str]:
+    """Write ``figure`` in every format, whole files or none; the paths. Raises UsageError."""
     written = []
     for suffix in SUFFIXES:
         path = folder / f"{name}.{suffix}"
@@ -81,7 +82,8 @@ def _save(figure: Any, folder: Path, name: str) -> list[str]:
     return written
 
 
-def _figure(width: float, height: float, columns: int = 1) -> tuple[Any, Any]:
+def blank(width: float, height: float, columns: int = 1) -> tuple[Any, Any]:
+    """A new figure in inches and its axes, a list of them where there are several columns."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -117,7 +119,7 @@ def heat_map(result: Result) -> Any | None:
         return None
     top = max(*known, _LEAST)
     longest = max(map(len, recipes))
-    figure, ax = _figure(2.6 + 0.075 * longest + 1.1 * len(grid.contexts), 1.6 + 0.3 * len(recipes))
+    figure, ax = blank(2.6 + 0.075 * longest + 1.1 * len(grid.contexts), 1.6 + 0.3 * len(recipes))
     shown = [[min(top, max(-top, v)) for v in row] for row in values]
     scale = TwoSlopeNorm(0.0, -top, top)
     image = ax.imshow(shown, cmap="RdBu_r", norm=scale, aspect="auto")
@@ -145,12 +147,12 @@ def power_law(result: Result) -> Any | None:
     fits = of.fits(result).power_law
     if not fits:
         return None
-    figure, ax = _figure(6.4, 4.4)
+    figure, ax = blank(6.4, 4.4)
     for number, fit in enumerate(fits):
         _law(ax, fit, f"C{number % 10}")
     ax.set_xlabel("log distance of the merged pair, nats")
     ax.set_ylabel("ln inflation")
-    _legend(ax)
+    legend(ax)
     _title(ax, result, "Power law at codimension 2")
     return figure
 
@@ -178,7 +180,7 @@ def _positions(result: Result, base: Cell, cells: Sequence[Cell]) -> Any | None:
     lines = [(c, of.added(base, c)) for c in cells]
     if not any(points for _, points in lines):
         return None
-    figure, ax = _figure(7.2, 4.4)
+    figure, ax = blank(7.2, 4.4)
     for number, (cell, points) in enumerate(lines):
         marker = _MARKERS[number // 10 % len(_MARKERS)]
         ys = [y for _, y in points]
@@ -188,7 +190,7 @@ def _positions(result: Result, base: Cell, cells: Sequence[Cell]) -> Any | None:
     ax.set_xticks(range(len(longest)), [f"{b.first:,}–{b.last:,}" for b, _ in longest])
     ax.set_xlabel("position in the window")
     ax.set_ylabel("log-loss over the base's, nats per token")
-    _legend(ax)
+    legend(ax)
     _title(ax, result, f"Loss by position, windows of {base.context:,} tokens")
     return figure
 
@@ -198,7 +200,7 @@ def displacement(result: Result) -> Any | None:
     cells = _variants(result)
     if not cells:
         return None
-    figure, (left, right) = _figure(9.6, 4.4, columns=2)
+    figure, (left, right) = blank(9.6, 4.4, columns=2)
     for number, context in enumerate(of.grid(result).contexts):
         here = [c for c in cells if c.context == context]
         color = f"C{number % 10}"
@@ -215,7 +217,7 @@ def displacement(result: Result) -> Any | None:
     for ax in (left, right):
         ax.axhline(0, color="black", linewidth=0.8)
         ax.set_ylabel("ln inflation")
-    _legend(right)
+    legend(right)
     _title(figure, result, "Displacement against inflation")
     return figure
 
@@ -240,10 +242,11 @@ def _ln(value: float, otherwise: float) -> float:
     return math.log(value) if 0 < value < math.inf else otherwise
 
 
-def _legend(ax: Any) -> None:
+def legend(ax: Any, **where: Any) -> None:
+    """A legend where there is something to tell apart; its words are never parsed as formulas."""
     _, labels = ax.get_legend_handles_labels()
     if labels:
-        box = ax.legend(fontsize=7, frameon=False, ncols=1 + len(labels) // 12)
+        box = ax.legend(fontsize=7, frameon=False, ncols=1 + len(labels) // 12, **where)
         for text in box.get_texts():
             text.set_parse_math(False)
 
