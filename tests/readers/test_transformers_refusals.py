@@ -35,6 +35,13 @@ LOADED = {
     "longrope": {**SU, "rope_scaling": {**SU["rope_scaling"], "type": "longrope"}},  # type: ignore[dict-item]
     "falcon": {"model_type": "falcon", "hidden_size": 512, "num_attention_heads": 4},
     "modernbert": {"model_type": "modernbert"},
+    "modernbert nested": {
+        "model_type": "modernbert",
+        "rope_parameters": {
+            kind: {"rope_type": "default", "rope_theta": 1e5}
+            for kind in ("full_attention", "sliding_attention")
+        },
+    },
 }
 
 

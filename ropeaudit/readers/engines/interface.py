@@ -53,6 +53,14 @@ class Request:
         found: Mapping[str, Json] = self.document.data
         return found
 
+    @property
+    def is_params(self) -> bool:
+        """Whether this is Meta's or Mistral's ``params.json``, which few engines look for."""
+        data = self.config
+        named = self.document.file.rsplit("/", 1)[-1] == "params.json"
+        hf = "hidden_size" in data or "architectures" in data
+        return not hf and "n_layers" in data and (named or "model_type" not in data)
+
 
 @record(kw_only=True)
 class Built:

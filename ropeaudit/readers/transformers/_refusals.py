@@ -36,7 +36,8 @@ def refusals(node: Node, ropes: Ropes) -> Iterator[Note]:
     computed = _READ_ONLY.get(node.model_type or "")
     if computed is not None and computed in node.data:
         yield _note(f"{quoted(node.model_type)} computes {computed} and takes none")
-    if node.model_type in _TYPED and ropes.stray_at == f"{node.pointer}/rope_parameters":
+    flat = node.model_type in _TYPED and bool(ropes.stray)
+    if flat and ropes.stray_at == f"{node.pointer}/rope_parameters":
         yield _note(f"{quoted(node.model_type)} takes rope_parameters only nested by layer type")
 
 

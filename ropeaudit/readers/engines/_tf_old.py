@@ -1,0 +1,334 @@
+"""transformers 4.x: the old schema only, and its own arithmetic of yarn and longrope.
+
+``rope_parameters`` is no field of any config class: the base is the top-level one or the class
+default, and scaling is what ``rope_scaling`` says. Structure (layers, layer types, widths, layers
+without rotation) has not changed since, so the reference reads a copy of the document in the old
+schema, and its tables are made anew where a law differs.
+
+Sources: 4.57.6 ``modeling_rope_utils.py`` 95-500 (tables), ``configuration_*.py`` (``type`` copied
+over ``rope_type``), ``models/phi3/configuration_phi3.py`` (what it accepts), ``models/deepseek_v3/
+modeling_deepseek_v3.py`` 372-377 (logits), ``models/llama4/modeling_llama4.py`` 174 (always
+llama3); the same files of 4.46.3, and its ``models/phi3/modeling_phi3.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ropeaudit.document import Document, unescape
+from ropeaudit.errors import InvalidValue, quoted, shown
+from ropeaudit.facts import Json, Note, Reading, as_number
+from ropeaudit.readers.engines import _tf_types
+from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Request
+from ropeaudit.readers.transformers import read
+from ropeaudit.readers.transformers._node import Node
+from ropeaudit.readers.transformers._walk import walk
+from ropeaudit.records import record, replace
+from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.families import family
+from ropeaudit.schedule.families.yarn import mscale
+
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "default": (),
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    "yarn": ("factor",),
+    "longrope": ("short_factor", "long_factor"),
+    "llama3": (
+        "factor",
+        "low_freq_factor",
+        "high_freq_factor",
+        "original_max_position_embeddings",
+    ),
+}
+"""Types that have a table, with the keys that are indexed and not asked for."""
+_MULTIPLY = frozenset({"yarn", "dynamic", "longrope"})
+"""Types whose table multiplies ``head_dim`` as it is, also where it is None."""
+_TOP = frozenset({"rope_theta", "partial_rotary_factor"})
+"""Keys that are read beside the dict and never inside it."""
+_FLAT = frozenset({("4.46", "qwen2_vl")})
+"""Model types that had no text part of their own yet."""
+_ORIGINAL = "original_max_position_embeddings"
+
+
+@record(kw_only=True)
+class Old:
+    """One text config in the old schema: what the release makes of its keys."""
+
+    node: Node
+    entry: _tf_types.Entry
+    kind: str
+    scaling: Mapping[str, Json]
+    declared: int | None
+    original: float | None
+
+    @property
+    def partial(self) -> float | None:
+        """The rotated fraction as an attribute of the config; None where there is none."""
+        value = self.node.data.get("partial_rotary_factor", self.entry.get("partial"))
+        return as_number(value)
+
+
+def build(request: Request, release: str, name: str) -> Built:
+    """The schedules that transformers ``release`` builds, with ``name`` as their reader."""
+    model_type = request.config.get("model_type")
+    if model_type not in _tf_types.known(release):
+        raise Refuses(f"it does not know the model type {shown(model_type)}")
+    if (release, model_type) in _FLAT and "text_config" in request.config:
+        raise Refuses(f"its {model_type} keeps the text fields on top and stops at a text_config")
+    data = dict(request.config)
+    old = []
+    for node in walk(request.document).nodes:
+        if node.component == "text":
+            old.append(_old(node, release))
+            data = _put(data, node.pointer, _in_old_schema(old[-1]))
+    if not old:
+        raise NotCovered("it has no rotary text layers")
+    document = Document(request.document.file, data, None, request.document.overridden)
+    reading = Reading(target="", format="hf-config", document=document)
+    found = read(reading, request.lengths).schedules
+    schedules = [s for s in found if s.component == "text"]
+    if not schedules:
+        raise Refuses("no table can be built from its values")
+    first = old[0]
+    made = tuple(replace(_made(s, first, release, request.lengths), reader=name) for s in schedules)
+    return Built(
+        schedules=made,
+        ignored=tuple(p for o in old for p in _ignored(o)),
+        notes=tuple(n for o in old for n in _notes(o, made)),
+    )
+
+
+def _old(node: Node, release: str) -> Old:
+    """What ``release`` reads of ``node``; raises Refuses where it stops."""
+    entry = _tf_types.entry(release, node.model_type)
+    if entry is None:
+        raise NotCovered(f"{quoted(node.model_type)} was not compared with this release")
+    kind, scaling = _scaling(node, entry, release)
+    declared = as_number(node.value("max_position_embeddings"))
+    return Old(
+        node=node,
+        entry=entry,
+        kind=kind,
+        scaling=scaling,
+        declared=None if declared is None else int(declared),
+        original=_original(node, kind, scaling, release),
+    )
+
+
+def _scaling(node: Node, entry: _tf_types.Entry, release: str) -> tuple[str, Mapping[str, Json]]:
+    """The type and the dict that count; raises Refuses for a dict that the release cannot use."""
+    scaling = node.data.get("rope_scaling", entry.get("scaling"))
+    law = entry["law"]
+    if scaling is None or law == "plain":
+        return "default", {}
+    if not isinstance(scaling, dict):
+        raise Refuses(f"rope_scaling is {shown(scaling)}, and it needs an object")
+    if law == "phi3":
+        return _phi3(node, scaling, release)
+    if node.model_type == "llama4_text":
+        kind: Json = "llama3"
+    else:
+        kind = scaling.get("rope_type", scaling.get("type"))
+        if entry.get("type_wins") and "type" in scaling:
+            kind = scaling["type"]
+        if kind == "mrope" and node.model_type in ("qwen2_vl", "qwen2_vl_text", "qwen2_5_vl_text"):
+            kind = "default"
+    if not isinstance(kind, str) or kind not in _NEEDED:
+        raise Refuses(f"rope_type is {shown(kind)}, and it builds no such table")
+    for key in _NEEDED[kind]:
+        if scaling.get(key) is None:
+            raise Refuses(f"rope_scaling of type {kind} lacks {key}")
+    if kind in _MULTIPLY and entry.get("headless") and node.data.get("head_dim") is None:
+        raise Refuses(f"{quoted(node.model_type)} has no head_dim of its own to scale by")
+    return kind, scaling
+
+
+def _phi3(node: Node, scaling: Mapping[str, Json], release: str) -> tuple[str, Mapping[str, Json]]:
+    """Phi-3's own check: ``type`` longrope (su, yarn), both lists, and no further key."""
+    kind = scaling.get("type")
+    if len(scaling) != 3 or kind not in ("su", "yarn", "longrope"):
+        raise Refuses(
+            "rope_scaling of this model type must be type (longrope), short_factor and long_factor"
+        )
+    hidden, heads = (node.value(k) for k in ("hidden_size", "num_attention_heads"))
+    partial = node.data.get("partial_rotary_factor", 1.0) if release == "4.57" else 1.0
+    if not (isinstance(hidden, int) and isinstance(heads, int) and heads):
+        raise Refuses("hidden_size and num_attention_heads give no head width")
+    expected = int(hidden // heads * float(partial)) // 2
+    for key in ("short_factor", "long_factor"):
+        value = scaling.get(key)
+        if not isinstance(value, list) or len(value) != expected:
+            found = f"{len(value)} entries" if isinstance(value, list) else shown(value)
+            raise Refuses(f"{key} has {found}, and it needs {expected}")
+    return "longrope", scaling
+
+
+def _original(node: Node, kind: str, scaling: Mapping[str, Json], release: str) -> float | None:
+    """The original length that the type's table is placed by."""
+    declared = as_number(node.value("max_position_embeddings"))
+    if kind == "longrope":
+        return as_number(node.value(_ORIGINAL)) or declared
+    if kind == "yarn" and release != "4.46":
+        return as_number(scaling.get(_ORIGINAL)) or declared
+    if kind == "yarn":
+        return declared
+    return as_number(scaling.get(_ORIGINAL)) if kind == "llama3" else None
+
+
+def _in_old_schema(old: Old) -> dict[str, Json]:
+    """The config as the reference has to read it to build what 4.x does."""
+    node, entry = old.node, old.entry
+    data = {k: v for k, v in node.data.items() if k not in ("rope_parameters", "rope_scaling")}
+    rule = node.rope
+    if rule.get("attributes"):
+        return data
+    kept = {k: v for k, v in old.scaling.items() if k not in _TOP and k not in ("type", _ORIGINAL)}
+    data["rope_scaling"] = {**kept, "rope_type": old.kind}
+    if old.original is not None:
+        data["rope_scaling"][_ORIGINAL] = int(old.original)
+        data.pop(_ORIGINAL, None)
+        if old.kind == "longrope":
+            data[_ORIGINAL] = int(old.original)
+    keys = rule.get("base_keys", ("rope_theta",))
+    if not rule.get("nested") and "base" in entry and not any(k in data for k in keys):
+        data[keys[0]] = entry["base"]
+    if old.kind == "longrope":
+        data["rope_scaling"] |= _longrope_keys(old)
+    return data
+
+
+def _longrope_keys(old: Old) -> dict[str, Json]:
+    """Factor and attention of longrope: a stated original length overrides the factor."""
+    factor = as_number(old.scaling.get("factor"))
+    if old.declared and old.node.value(_ORIGINAL):
+        factor = old.declared / float(old.original or old.declared)
+    attention = as_number(old.scaling.get("attention_factor"))
+    if factor is None and attention is None:
+        raise Refuses("longrope has neither a factor nor an original length on the top level")
+    if attention is None:
+        assert factor is not None  # refused above
+        length = float(old.original or 0)
+        if factor > 1 and length <= 1:
+            raise Refuses("longrope has no original length above 1")
+        attention = math.sqrt(1 + math.log(factor) / math.log(length)) if factor > 1 else 1.0
+    return {"factor": factor or 1.0, "attention_factor": attention}
+
+
+def _put(data: dict[str, Json], pointer: str, value: dict[str, Json]) -> dict[str, Json]:
+    """``data`` with ``value`` at ``pointer``; objects on the way are copied."""
+    if not pointer:
+        return {**value}
+    first, _, rest = pointer[1:].partition("/")
+    key = unescape(first)
+    inner = data.get(key)
+    below = dict(inner) if isinstance(inner, dict) else {}
+    return {**data, key: _put(below, f"/{rest}" if rest else "", value)}
+
+
+def _made(schedule: Schedule, old: Old, release: str, lengths: tuple[int, ...]) -> Schedule:
+    """``schedule`` with the table that the release computes for it."""
+    inputs, kind = schedule.inputs, schedule.law
+    if inputs is None or kind not in _NEEDED:
+        return schedule
+    width = inputs.rotary_dim
+    if old.entry["law"] == "init" and old.partial is not None:
+        width = int(inputs.head_dim * old.partial)
+    scaling: dict[str, Any] = dict(inputs.scaling)
+    if kind == "yarn":
+        scaling = _yarn_keys(old, scaling, release)
+    elif kind == "longrope":
+        inputs = replace(inputs, length=_list_length(schedule, old, release, lengths))
+    inputs = replace(inputs, rotary_dim=width, scaling=scaling)
+    law = family(kind)
+    assert law is not None  # every type that is needed has one
+    try:
+        table = law.build(inputs)
+    except InvalidValue as error:
+        raise Refuses(str(error)) from None
+    return replace(
+        schedule,
+        rotary_dim=width,
+        inv_freq=table.inv_freq,
+        unscaled=schedule.unscaled if width == schedule.rotary_dim else None,
+        attention_scaling=table.attention_scaling,
+        parameters={**schedule.parameters, **table.parameters},
+        softmax_scale=_softmax(old),
+        inputs=inputs,
+    )
+
+
+def _yarn_keys(old: Old, scaling: dict[str, Any], release: str) -> dict[str, Any]:
+    """Yarn's keys as the release reads them: flat ones, ``truncate`` among them."""
+    if "truncate" in old.scaling:
+        scaling["truncate"] = old.scaling["truncate"]
+    if release == "4.46":
+        for key in ("truncate", "mscale", "mscale_all_dim"):
+            scaling.pop(key, None)
+        if scaling.get("attention_factor") is None:
+            factor = as_number(scaling.get("factor"))
+            if factor is None or factor <= 0:
+                raise Refuses(f"factor is {shown(scaling.get('factor'))}")
+            scaling["attention_factor"] = 0.1 * math.log(factor) + 1.0
+    return scaling
+
+
+def _list_length(
+    schedule: Schedule, old: Old, release: str, lengths: tuple[int, ...]
+) -> int | None:
+    """The length that decides which of longrope's lists is in use.
+
+    The variant ``long`` is the table in use at the declared length (or the longest asked for).
+    4.46 chose once, when the model was built, and took the long list for any factor above 1;
+    Phi-3's own class chose at each call.
+    """
+    original = int(old.original or 0)
+    if release == "4.46" and old.entry["law"] != "phi3":
+        factor = as_number(old.scaling.get("factor")) or 1.0
+        if old.declared and old.node.value(_ORIGINAL):
+            factor = old.declared / max(original, 1)
+        return original + 1 if factor > 1 else None
+    if schedule.variant == "short":
+        return None
+    return max(max(lengths, default=0), old.declared or 0) or None
+
+
+def _softmax(old: Old) -> float:
+    """DeepSeek-V3 multiplies the logits for any dict with ``mscale_all_dim``; V2 never does."""
+    if "softmax" not in old.node.rope or old.node.model_type == "deepseek_v2":
+        return 1.0
+    weight = as_number(old.scaling.get("mscale_all_dim"))
+    factor = as_number(old.scaling.get("factor"))
+    if not weight or factor is None:
+        return 1.0
+    return mscale(factor, weight) ** 2
+
+
+def _ignored(old: Old) -> list[str]:
+    """Position values of the file that the release does not read."""
+    node, found = old.node, []
+    if isinstance(node.data.get("rope_parameters"), dict):
+        found.append(f"{node.pointer}/rope_parameters")
+    scaling = node.data.get("rope_scaling")
+    if isinstance(scaling, dict):
+        at = f"{node.pointer}/rope_scaling"
+        found += [f"{at}/{k}" for k in sorted(_TOP & scaling.keys())]
+        if old.entry["law"] == "plain":
+            found.append(at)
+    return found
+
+
+def _notes(old: Old, made: tuple[Schedule, ...]) -> list[Note]:
+    """Models that are built and stop at their first call."""
+    whole = old.partial is not None and not old.node.rope.get("partial")
+    if whole and old.entry["law"] == "init" and any(s.rotary_dim != s.head_dim for s in made):
+        said = "the model is built, and its first call fails: it rotates whole heads only"
+        return [Note("crashes", said)]
+    sections = old.node.rope.get("axes")
+    scaling = old.node.data.get("rope_scaling")
+    if sections and not (isinstance(scaling, dict) and scaling.get("mrope_section")):
+        said = "the model is built, and its first call fails: mrope_section is looked up in "
+        return [Note("crashes", f"{said}rope_scaling, which has none")]
+    return []

@@ -1,0 +1,45 @@
+"""Which model types a transformers release knows, and what its config classes default to.
+
+``_tf_types.json`` was read from the releases themselves (5.20.2, 4.57.6, 4.46.3): ``known`` are the
+keys of ``CONFIG_MAPPING``; ``types`` are those with rotary text layers, with
+
+``base``       the class default of the base        ``scaling``  that of rope_scaling, if not None
+``partial``    that of partial_rotary_factor        ``headless`` head_dim stays None without a value
+``type_wins``  ``type`` replaces ``rope_type``      ``law``      how tables are made: ``init`` (the
+common functions), ``plain`` (scaling is not read) or a name that ``_tf_old`` knows
+
+A type that is known and not listed was not compared with the release, so it is not covered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+Entry = Mapping[str, Any]
+
+
+@cache
+def _data() -> Mapping[str, Any]:
+    path = Path(__file__).with_name("_tf_types.json")
+    found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+@cache
+def known(release: str) -> frozenset[str]:
+    """Model types that transformers ``release`` (``5.20``, ``4.57``, ``4.46``) can load."""
+    newest: frozenset[str] = frozenset(_data()["4.57"]["known"])
+    if release == "4.57":
+        return newest
+    changed = _data()[release]
+    return newest - frozenset(changed["missing"]) | frozenset(changed["more"])
+
+
+def entry(release: str, model_type: str | None) -> Entry | None:
+    """What is special about ``model_type`` in a 4.x release; None where it was not compared."""
+    found: Entry | None = _data()[release]["types"].get(model_type)
+    return found

@@ -1,0 +1,106 @@
+"""transformers 5.24 (the reference), 5.20, 4.57 and 4.46.
+
+5.x: the rules of ``ropeaudit.readers.transformers``; 5.20.2 has the same tables and standardisation
+(``modeling_rope_utils.py`` 783-884, 325-690) and knows fewer model types. 4.x: ``_tf_old``. Each
+was run: the config loaded, a tiny model built, its buffers and factors taken, the forward called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ropeaudit.errors import shown
+from ropeaudit.facts import Note, Oddity, Reading
+from ropeaudit.readers.engines import _tf_old, _tf_types
+from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
+from ropeaudit.readers.interface import Resolution
+from ropeaudit.readers.transformers import read
+from ropeaudit.records import replace
+
+RELEASES = (
+    Release(
+        name="transformers-5.24",
+        engine="transformers",
+        version="5.24.0",
+        covers=("5.21", "5.22", "5.23", "5.24"),
+        how="ran",
+        source="modeling_rope_utils.py 783-884, 325-690; the config classes",
+    ),
+    Release(
+        name="transformers-5.20",
+        engine="transformers",
+        version="5.20.2",
+        covers=("5.20",),
+        how="ran",
+        source="the same files of 5.20.2; models/auto/auto_mappings.py",
+    ),
+    Release(
+        name="transformers-4.57",
+        engine="transformers",
+        version="4.57.6",
+        covers=("4.57",),
+        how="ran",
+        source="modeling_rope_utils.py 95-500 and the model files of 4.57.6",
+    ),
+    Release(
+        name="transformers-4.46",
+        engine="transformers",
+        version="4.46.3",
+        covers=("4.46",),
+        how="ran",
+        source="modeling_rope_utils.py 30-400 and the model files of 4.46.3",
+    ),
+)
+
+_NO_TABLE = frozenset({Oddity.TYPE_UNKNOWN, Oddity.LENGTH_MISMATCH})
+
+
+def build(request: Request, release: Release) -> Built:
+    """The schedules that ``release`` builds; raises Refuses, NotCovered or InvalidValue."""
+    if request.is_params:
+        raise Refuses("it looks for config.json and does not read params.json")
+    version = release.name.removeprefix("transformers-")
+    if version.startswith("4."):
+        return _tf_old.build(request, version, release.name)
+    model_type = request.config.get("model_type")
+    if version == "5.20" and model_type is not None and model_type not in _tf_types.known(version):
+        raise Refuses(f"it does not know the model type {shown(model_type)}")
+    found = _reference(request)
+    _stop(request, found)
+    return Built(schedules=tuple(replace(s, reader=release.name) for s in found.schedules))
+
+
+def _reference(request: Request) -> Resolution:
+    """What the newest release builds; raises InvalidValue where it cannot."""
+    if request.reference is not None:
+        return request.reference
+    reading = Reading(target="", format="hf-config", document=request.document)
+    return read(reading, request.lengths)
+
+
+def _stop(request: Request, found: Resolution) -> None:
+    """Raises for what can be read here, and is not what the engine loads or builds."""
+    for note in found.notes:
+        if note.kind == "engine_refuses":
+            raise Refuses(_why(note))
+    kinds = {o.kind for o in found.observations}
+    brings_code = isinstance(request.config.get("auto_map"), dict)
+    if Oddity.MODEL_SPECIFIC in kinds or (Oddity.GENERIC_READING in kinds and brings_code):
+        raise NotCovered("its tables come from code that the model brings, which is not run")
+    if Oddity.GENERIC_READING in kinds:
+        raise Refuses(f"it does not know the model type {shown(request.config.get('model_type'))}")
+    stopped = next((o for o in found.observations if o.kind in _NO_TABLE), None)
+    if stopped is not None:
+        raise Refuses(stopped.message)
+    if not found.schedules:
+        raise NotCovered(_first(found.notes) or "there is no rotary schedule to build")
+
+
+def _first(notes: Iterable[Note]) -> str | None:
+    return next((n.message for n in notes if n.kind in ("no_rotary", "insufficient")), None)
+
+
+def _why(note: Note) -> str:
+    """The reason inside a note that says who does not load the file."""
+    _, bracket, rest = note.message.partition("(")
+    return rest.partition("); ")[0] if bracket else note.message
