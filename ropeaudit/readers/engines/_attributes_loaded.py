@@ -1,0 +1,176 @@
+"""A config as transformers holds it once loaded: what ``AutoConfig...to_dict()`` gives.
+
+Engines that convert or wrap a model read these attributes and not the file. Release 5.x keeps
+everything about rotation in ``rope_parameters`` (``modeling_rope_utils.py``, read here through the
+reference reader); 4.57 keeps ``rope_theta`` and ``rope_scaling`` as the file has them and takes
+``rope_parameters`` for a key that it does not know (``configuration_<type>.py`` and the checks in
+``modeling_rope_utils.py`` 540-755 of 4.57.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.facts import Json
+from ropeaudit.readers.engines._attributes_classes import DERIVED, FILLED, entry
+from ropeaudit.readers.engines._attributes_validated import checked_v4
+from ropeaudit.readers.engines._tf_types import known
+from ropeaudit.readers.engines.interface import NotCovered, Request
+from ropeaudit.readers.transformers import _layers
+from ropeaudit.readers.transformers.rope_dicts import Node, Ropes, rope_dicts
+from ropeaudit.records import record
+from ropeaudit.schedule.model_types import is_known_without_rotary
+
+V4, V5 = "v4", "v5"
+
+_INTO_PARAMETERS = ("rope_scaling", "rope_theta", "partial_rotary_factor")
+"""Top-level keys that 5.x moves into ``rope_parameters``."""
+
+
+class Unloadable(Exception):
+    """transformers cannot load the config, with the reason as a clause."""
+
+
+@record(kw_only=True)
+class Loaded:
+    """Attributes of the text model, with those of an enclosing config below them.
+
+    ``pointer``: where the text model's own part stands in the file.
+    """
+
+    values: dict[str, Any]
+    model_type: str | None
+    pointer: str = ""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """An attribute as ``getattr`` with a default would find it."""
+        return self.values.get(key, default)
+
+
+def loaded(request: Request, version: str) -> Loaded:
+    """The attributes under 4.57 (``V4``) or 5.x (``V5``).
+
+    Raises Unloadable where transformers stops, NotCovered for a class that was not looked at.
+    """
+    key = ("attributes", version)
+    if key not in request.memo:
+        try:
+            request.memo[key] = _v5(request) if version == V5 else _v4(request)
+        except (Unloadable, NotCovered) as error:
+            request.memo[key] = error
+    found = request.memo[key]
+    if isinstance(found, Exception):
+        raise found
+    copy: Loaded = found
+    # Engines change what they are given; each gets dicts of its own.
+    return Loaded(
+        values={k: _copied(v) for k, v in copy.values.items()},
+        model_type=copy.model_type,
+        pointer=copy.pointer,
+    )
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _copied(v) for k, v in value.items()}
+    return value
+
+
+def text_part(request: Request) -> tuple[Node, Ropes | None]:
+    """The text model's node with its rope dicts, None where 5.x cannot make them.
+
+    Raises Unloadable where no class is known for it.
+    """
+    if "text_part" not in request.memo:
+        request.memo["text_part"] = _text_part(request)
+    found = request.memo["text_part"]
+    if isinstance(found, Exception):
+        raise found
+    part: tuple[Node, Ropes | None] = found
+    return part
+
+
+def _text_part(request: Request) -> tuple[Node, Ropes | None] | Exception:
+    if request.document.file.endswith("params.json"):
+        return Unloadable("there is no config.json")
+    try:
+        nodes = list(rope_dicts(request.document))
+    except InvalidValue:
+        return _without_ropes(request)
+    return _first_text([n for n, _ in nodes], {id(n): r for n, r in nodes}, request)
+
+
+def _without_ropes(request: Request) -> tuple[Node, Ropes | None] | Exception:
+    from ropeaudit.readers.transformers._walk import walk
+
+    try:
+        return _first_text(walk(request.document).nodes, {}, request)
+    except InvalidValue as error:
+        return Unloadable(str(error).rstrip("."))
+
+
+def _first_text(
+    nodes: list[Node], ropes: Mapping[int, Ropes], request: Request
+) -> tuple[Node, Ropes | None] | Exception:
+    texts = [n for n in nodes if n.component == "text"]
+    if not texts:
+        kind = request.config.get("model_type")
+        if isinstance(kind, str) and is_known_without_rotary(kind):
+            return NotCovered(f"{quoted(kind)} has no rotary positions")
+        return NotCovered("the config has no text model with rotary positions")
+    node = texts[0]
+    if node.generic or "remote" in node.spec:
+        return Unloadable(f"transformers has no class for {quoted(node.model_type)}")
+    return node, ropes.get(id(node))
+
+
+def _class_of(node: Node) -> Mapping[str, Any]:
+    found = entry(node.model_type or "")
+    if found is None:
+        raise NotCovered(f"the config class of {quoted(node.model_type)} was not looked at")
+    return found
+
+
+def _merged(request: Request, node: Node, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    values = {**defaults, **(request.config if node.pointer else {}), **node.data}
+    if defaults.get("head_dim") == DERIVED and values["head_dim"] in (None, DERIVED):
+        hidden, heads = values.get("hidden_size"), values.get("num_attention_heads")
+        if isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
+            values["head_dim"] = hidden // heads
+        else:
+            values["head_dim"] = None
+    if defaults.get("layer_types") == FILLED and not isinstance(values["layer_types"], list):
+        values["layer_types"] = _layers.types(node)
+    return values
+
+
+def _v5(request: Request) -> Loaded:
+    node, ropes = text_part(request)
+    if ropes is None or request.reference is None:
+        raise Unloadable("transformers 5 refuses the config")
+    values = _merged(request, node, _class_of(node)[V5])
+    for key in _INTO_PARAMETERS:
+        values.pop(key, None)
+    labelled = {r.label: r for r in ropes.found if r.label is not None}
+    if labelled:
+        outer = ropes.found[0].outer
+        nested: dict[str, Json] = {k: v for k, v in outer.items() if not isinstance(v, dict)}
+        nested.update({label: dict(r.values) for label, r in labelled.items()})
+        values["rope_parameters"] = nested
+    elif ropes.found:
+        values["rope_parameters"] = dict(ropes.found[0].values)
+    return Loaded(values=values, model_type=node.model_type, pointer=node.pointer)
+
+
+def _v4(request: Request) -> Loaded:
+    node, _ = text_part(request)
+    if node.model_type not in known("4.57"):
+        raise Unloadable(f"transformers 4.57 does not know {quoted(node.model_type)}")
+    held = _class_of(node)
+    values = _merged(request, node, held[V4])
+    problem = checked_v4(values, node.model_type, held)
+    if problem is not None:
+        raise Unloadable(problem)
+    return Loaded(values=values, model_type=node.model_type, pointer=node.pointer)

@@ -1,0 +1,89 @@
+"""What config classes of transformers 4.57 do to ``rope_scaling`` as they load it.
+
+``modeling_rope_utils.py`` 540-773 of 4.57.6 (``rope_config_validation``),
+``configuration_phi3.py`` 185-240, ``configuration_phimoe.py`` 175-190,
+``configuration_qwen2_vl.py`` 243-249.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ropeaudit.errors import quoted
+
+_REQUIRED = {
+    "default": (),
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    "yarn": ("factor",),
+    "longrope": ("short_factor", "long_factor"),
+    "llama3": (
+        "factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"
+    ),
+}  # fmt: skip
+
+
+def checked_v4(
+    values: dict[str, Any], model_type: str | None, known: Mapping[str, Any]
+) -> str | None:
+    """Changes ``values["rope_scaling"]`` as the class does; why it stops, None if it does not."""
+    scaling = values.get("rope_scaling")
+    if scaling is None:
+        return None
+    if not isinstance(scaling, dict):
+        return "rope_scaling is no object"
+    scaling = values["rope_scaling"] = dict(scaling)
+    if model_type == "phi3":
+        return _phi3(scaling, values)
+    if known.get("copies") and "type" in scaling:
+        if scaling["type"] == "mrope" and "_vl" in (model_type or ""):
+            scaling["type"] = "default"
+        scaling["rope_type"] = scaling["type"]
+    if model_type == "phimoe":
+        problem = _phimoe(scaling, values)
+        if problem is not None:
+            return problem
+    return _missing(scaling) if known.get("validates") else None
+
+
+def _missing(scaling: Mapping[str, Any]) -> str | None:
+    kind = scaling.get("rope_type", scaling.get("type", "default"))
+    if not isinstance(kind, str) or kind not in _REQUIRED:
+        return None  # a type that it does not know is only warned about
+    absent = [key for key in _REQUIRED[kind] if key not in scaling]
+    if "rope_type" not in scaling:
+        absent.append("rope_type")
+    if absent:
+        return f"transformers 4.57 misses {', '.join(absent)} in rope_scaling"
+    return None
+
+
+def _phi3(scaling: dict[str, Any], values: Mapping[str, Any]) -> str | None:
+    if scaling.get("type") in ("su", "yarn"):
+        scaling["type"] = "longrope"
+    if len(scaling) != 3:
+        return f"transformers 4.57 wants exactly 3 keys in rope_scaling, there are {len(scaling)}"
+    if scaling.get("type") != "longrope":
+        return f"transformers 4.57 wants type longrope, found {quoted(scaling.get('type'))}"
+    try:
+        head = values["hidden_size"] // values["num_attention_heads"]
+        expected = int(head * values.get("partial_rotary_factor", 1.0)) // 2
+    except (KeyError, TypeError, ZeroDivisionError):
+        return "the rotary width cannot be told"
+    for key in ("short_factor", "long_factor"):
+        found = scaling.get(key)
+        if not isinstance(found, list) or len(found) != expected:
+            return f"transformers 4.57 wants {expected} numbers in {key}"
+    return None
+
+
+def _phimoe(scaling: dict[str, Any], values: dict[str, Any]) -> str | None:
+    scaling.setdefault("rope_type", scaling.get("type"))
+    if "original_max_position_embeddings" in scaling:
+        original = scaling["original_max_position_embeddings"]
+        values["original_max_position_embeddings"] = original
+    for key in ("short_mscale", "long_mscale"):
+        if type(scaling.get(key)) not in (int, float):
+            return f"transformers 4.57 wants a number as {key}"
+    return None
