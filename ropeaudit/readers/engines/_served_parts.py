@@ -1,0 +1,121 @@
+"""What vLLM and SGLang get from transformers 5.x: the rope dicts of the language model.
+
+Both load configs through transformers' own classes (vLLM 0.33: 5.16 to 5.20, SGLang 0.5.23: 5.19),
+whose standardisation is that of the reference reading, and then build tables with code of their
+own. A *part* is one standardised dict with the reference's schedules that came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ropeaudit.errors import quoted
+from ropeaudit.facts import Json
+from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
+from ropeaudit.readers.transformers.rope_dicts import Node, rope_dicts
+from ropeaudit.records import record
+from ropeaudit.schedule.core import Schedule
+
+PARAMS = "params.json"
+
+
+@record(kw_only=True)
+class Part:
+    """One rope dict of the language model.
+
+    ``values``: the dict as transformers leaves it, the base and the rotated fraction included;
+    ``places``: JSON pointers of the values that the file states. ``reference``: the schedules that
+    the reference builds from it, at least one, variants of one table. ``declared``: the length
+    that the config states.
+    """
+
+    node: Node
+    values: Mapping[str, Json]
+    places: Mapping[str, str]
+    reference: tuple[Schedule, ...]
+
+    @property
+    def first(self) -> Schedule:
+        return self.reference[0]
+
+    @property
+    def declared(self) -> int | None:
+        return self.first.context.declared
+
+    @property
+    def rope_type(self) -> Json:
+        return self.values.get("rope_type")
+
+    @property
+    def stated_head(self) -> Json:
+        """The head width that the text config or its class states, None where it follows."""
+        return self.node.value("head_dim")
+
+
+def is_params(request: Request) -> bool:
+    """Whether the config is Mistral's own ``params.json``."""
+    return request.document.file.replace("\\", "/").rsplit("/", 1)[-1] == PARAMS
+
+
+def text_parts(request: Request) -> tuple[Part, ...]:
+    """Every rope dict of the language model, with what the reference made of it.
+
+    Raises Refuses where transformers does not load the file, NotCovered where there is nothing to
+    start from.
+    """
+    key = "served: parts"
+    if key not in request.memo:
+        request.memo[key] = _text_parts(request)
+    found: tuple[Part, ...] = request.memo[key]
+    return found
+
+
+def _text_parts(request: Request) -> tuple[Part, ...]:
+    reference = request.reference
+    if reference is None:
+        raise NotCovered("the reference builds nothing from this file to start from")
+    for note in reference.notes:
+        if note.kind == "engine_refuses":
+            raise Refuses("transformers, which loads the config, refuses the file")
+    if not any(s.component == "text" and s.variant != "stored" for s in reference.schedules):
+        raise NotCovered("the reference builds no table for a language model from this file")
+    found = []
+    for node, ropes in rope_dicts(request.document):
+        if node.component != "text":
+            continue
+        if node.generic or "remote" in node.spec:
+            raise NotCovered(f"{quoted(node.model_type)} is read by code outside of transformers")
+        for rope in ropes.found:
+            built = tuple(
+                s
+                for s in reference.schedules
+                if s.component == "text" and s.layer_type == rope.label and s.variant != "stored"
+            )
+            found.append(Part(node=node, values=rope.values, places=rope.places, reference=built))
+    if len({id(p.node) for p in found}) != 1:
+        raise NotCovered("the file holds several language models, or none")
+    if not all(part.reference for part in found):
+        raise NotCovered("the reference builds no table for one of the rope dicts")
+    return tuple(found)
+
+
+def architectures(config: Mapping[str, Json]) -> tuple[str, ...]:
+    """The classes that the file names, in its order."""
+    named = config.get("architectures")
+    if isinstance(named, str):
+        return (named,)
+    return tuple(n for n in named if isinstance(n, str)) if isinstance(named, list) else ()
+
+
+def places_of(part: Part, keys: Iterable[str]) -> tuple[str, ...]:
+    """Pointers of those ``keys`` that the file states, null ones left out."""
+    return tuple(
+        part.places[k] for k in keys if k in part.places and part.values.get(k) is not None
+    )
+
+
+def number_of(values: Mapping[str, Any], key: str) -> float | None:
+    """``values[key]`` where it is a number, else None."""
+    value = values.get(key)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

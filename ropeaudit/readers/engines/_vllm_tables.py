@@ -1,0 +1,194 @@
+"""The laws of vLLM 0.33's ``get_rope``, by ``rope_type``.
+
+``model_executor/layers/rotary_embedding/__init__.py`` 33-352 and the classes beside it. Values are
+taken from the dict with ``[]``, so a missing one stops the engine. ``_LAWS`` is found by the type;
+each law gets the call and returns its schedules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ropeaudit.errors import quoted, shown
+from ropeaudit.facts import Json
+from ropeaudit.readers.engines._served_parts import number_of
+from ropeaudit.readers.engines._served_tables import (
+    LISTS,
+    Call,
+    longrope_attention,
+    longrope_lists,
+    schedule,
+    variants_at,
+    yarn_ratio,
+)
+from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
+from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.families.yarn import mscale
+
+Law = Callable[[Request, Call, str], list[Schedule]]
+
+_YARN = ("factor", "original_max_position_embeddings")
+_OTHER = ("bailing_mrope", "mllama4", "ntk", "openpangu")
+"""Types that belong to models which are not covered."""
+
+
+def schedules(request: Request, call: Call, rope_type: Json, reader: str) -> list[Schedule]:
+    """What ``get_rope`` builds; raises Refuses for a type that it does not know."""
+    if rope_type in _OTHER:
+        raise NotCovered(f"its rope_type {quoted(rope_type)} was not looked at")
+    law = _LAWS.get(rope_type) if isinstance(rope_type, str) else None
+    if law is None:
+        raise Refuses(f"its get_rope knows no rope_type {shown(rope_type)}")
+    return law(request, call, reader)
+
+
+def _default(request: Request, call: Call, reader: str) -> list[Schedule]:
+    if call.scaling.get("use_fope"):
+        raise NotCovered("Fourier position embedding has no table of this kind")
+    sections = call.scaling.get("mrope_section")
+    _check_sections(call, sections)
+    return [schedule(request, call, reader=reader, rope_type="default")]
+
+
+def _check_sections(call: Call, sections: Json) -> None:
+    """``mrope.py`` 361: the sections must fill the rotated half."""
+    if not isinstance(sections, list) or not sections:
+        return
+    total = sum(s for s in sections if type(s) is int)
+    if total != call.width // 2:
+        raise Refuses(f"mrope_section adds up to {total}, not to {call.width // 2}")
+
+
+def _proportional(request: Request, call: Call, reader: str) -> list[Schedule]:
+    """``gemma4_rope.py``: no factor is read."""
+    return [schedule(request, call, reader=reader, rope_type="proportional", law="proportional")]
+
+
+def _llama3(request: Request, call: Call, reader: str) -> list[Schedule]:
+    keys = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
+    scaling = {key: call.needed(key) for key in keys}
+    return [
+        schedule(request, call, reader=reader, rope_type="llama3", law="llama3", scaling=scaling)
+    ]
+
+
+def _linear(request: Request, call: Call, reader: str) -> list[Schedule]:
+    factor = call.needed("factor")
+    if not isinstance(factor, float):
+        # linear_scaling_rope.py 58-60: what is no float is taken for a list of factors.
+        raise Refuses(f"linear scaling needs a factor with a decimal point, got {shown(factor)}")
+    scaling = {"factor": factor}
+    return [
+        schedule(request, call, reader=reader, rope_type="linear", law="linear", scaling=scaling)
+    ]
+
+
+def _dynamic(request: Request, call: Call, reader: str) -> list[Schedule]:
+    """One table for good: the length that it grows for is the length it was trained at, unless
+    ``max_trained_positions`` says otherwise (``dynamic_ntk_scaling_rope.py`` 52-66)."""
+    if "alpha" in call.scaling:
+        scaling: dict[str, Json] = {"alpha": call.needed("alpha")}
+        return [
+            schedule(
+                request, call, reader=reader, rope_type="dynamic", law="ntk_alpha", scaling=scaling
+            )
+        ]
+    if "factor" not in call.scaling:
+        raise Refuses("dynamic scaling needs alpha or factor")
+    if "max_trained_positions" in call.scaling:
+        raise NotCovered("max_trained_positions belongs to models that were not looked at")
+    return [schedule(request, call, reader=reader, rope_type="dynamic")]
+
+
+def _yarn(request: Request, call: Call, reader: str) -> list[Schedule]:
+    """``yarn_scaling_rope.py``: transformers' law, except that null is no default."""
+    scaling: dict[str, Json] = {key: call.needed(key) for key in _YARN}
+    for key in ("beta_fast", "beta_slow", "truncate"):
+        if key in call.scaling:
+            scaling[key] = call.needed(key)
+    for key in ("mscale", "mscale_all_dim", "attention_factor"):
+        if call.scaling.get(key) is not None:
+            scaling[key] = call.scaling[key]
+    _check_sections(call, call.scaling.get("mrope_section"))
+    return [schedule(request, call, reader=reader, rope_type="yarn", law="yarn", scaling=scaling)]
+
+
+def _deepseek(request: Request, call: Call, reader: str) -> list[Schedule]:
+    """``deepseek_scaling_rope.py`` 26-110: always a ratio (mscale 1 over mscale_all_dim 0 unless
+    given), no attention factor, no truncate. The logits get ``m(mscale_all_dim) ** 2``
+    (``deepseek_v2.py`` 542-563) unless the attention factor is stated as 1."""
+    scaling: dict[str, Json] = {key: call.needed(key) for key in _YARN}
+    scaling.update({k: call.needed(k) for k in ("beta_fast", "beta_slow") if k in call.scaling})
+    factor = number_of(scaling, "factor") or 1.0
+    top = _given(call.scaling, "mscale", 1.0)
+    bottom = _given(call.scaling, "mscale_all_dim", 0.0)
+    plain = call.scaling.get("attention_factor") == 1.0
+    return [
+        schedule(
+            request,
+            call,
+            reader=reader,
+            rope_type="yarn",
+            law="yarn",
+            scaling=scaling,
+            attention=yarn_ratio(factor, top, bottom),
+            softmax=1.0 if plain else mscale(factor, bottom) ** 2,
+        )
+    ]
+
+
+def _given(scaling: Mapping[str, Any], key: str, default: float) -> float:
+    if key not in scaling:
+        return default
+    value = number_of(scaling, key)
+    if value is None:
+        raise Refuses(f"{key} is {shown(scaling[key])}, no number")
+    return value
+
+
+def _longrope(request: Request, call: Call, reader: str) -> list[Schedule]:
+    """``phi3_long_rope_scaled_rope.py``: neither factor nor attention_factor is read; one list for
+    every position, chosen when the engine starts."""
+    if call.pairing != "half":
+        raise Refuses("longrope is built for half pairing alone")
+    longrope_lists(call)
+    original = number_of(call.scaling, "original_max_position_embeddings")
+    if original is None or original <= 0:
+        raise Refuses("longrope needs original_max_position_embeddings")
+    attention = longrope_attention(call.max_position, original)
+    found = []
+    for variant, key in LISTS:
+        if variant not in variants_at(request.lengths, original):
+            continue
+        own = number_of(call.scaling, f"{variant}_mscale")
+        given = {
+            "short_factor": call.scaling[key],
+            "original_max_position_embeddings": original,
+        }
+        found.append(
+            schedule(
+                request,
+                call,
+                reader=reader,
+                rope_type="longrope",
+                law="longrope",
+                scaling=given,
+                variant=variant,
+                attention=attention if own is None else own,
+            )
+        )
+    return found
+
+
+_LAWS: Mapping[str, Law] = {
+    "default": _default,
+    "proportional": _proportional,
+    "llama3": _llama3,
+    "linear": _linear,
+    "dynamic": _dynamic,
+    "yarn": _yarn,
+    "deepseek_yarn": _deepseek,
+    "deepseek_llama_scaling": _deepseek,
+    "longrope": _longrope,
+}
