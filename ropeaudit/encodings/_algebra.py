@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
 
 TWO_PI = 2.0 * math.pi
+EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
+"""Distance of 1 to the next number of each format that generators are stored in."""
 
 _PADE = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0,
@@ -73,8 +75,35 @@ def expm_skew(b: Array, times: Array | None = None) -> Array:
     values, vectors = np.linalg.eigh(1j * b)
     steps = np.ones(1) if times is None else np.asarray(times, dtype=np.float64)
     phase = np.exp(-1j * steps.reshape(-1, *(1,) * values.ndim) * values)
-    found: Array = ((vectors * phase[..., None, :]) @ np.conj(np.swapaxes(vectors, -1, -2))).real
+    turned = vectors * phase[..., None, :]
+    # The real part alone, in two real products instead of a complex one (four).
+    real, imag = (
+        np.ascontiguousarray(np.swapaxes(x, -1, -2)) for x in (vectors.real, vectors.imag)
+    )
+    found = np.ascontiguousarray(turned.real) @ real
+    found += np.ascontiguousarray(turned.imag) @ imag
     return found[0] if times is None else found
+
+
+def expm_family(family: Array, positions: Array) -> Array:
+    """``exp(sum_a p_a A_a)`` of skew ``family`` (axes, ..., n, n) at ``positions`` (count, axes).
+
+    (count, ..., n, n). Positions on one line through 0 share one eigendecomposition.
+    """
+    import numpy as np
+
+    at = np.asarray(positions, dtype=np.float64)
+    found = np.zeros((len(at), *family.shape[1:]))
+    left = np.arange(len(at))
+    while len(left):
+        line = at[left[np.argmax(np.linalg.norm(at[left], axis=1))]]
+        size = float(line @ line)
+        times = at[left] @ line / (size or 1.0)
+        off = np.linalg.norm(at[left] - times[:, None] * line, axis=1)
+        on = off <= 4.0 * EPS["float64"] * np.linalg.norm(at[left], axis=1)
+        found[left[on]] = expm_skew(np.tensordot(line, family, axes=1), times[on])
+        left = left[~on]
+    return found
 
 
 def expm(a: Array) -> Array:

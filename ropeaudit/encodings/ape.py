@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ropeaudit.encodings import _paths
 from ropeaudit.encodings._algebra import (
+    EPS,
     expm_skew,
     frequencies,
     frobenius,
@@ -33,8 +34,6 @@ __all__ = [
 ]  # fmt: skip
 
 KINDS = ("ape-sequence", "ape-tree", "ape-grid", "ape-rotary")
-EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
-"""Distance of 1 to the next number of each format."""
 
 
 def spectrum(encoding: Encoding) -> Spectrum:
