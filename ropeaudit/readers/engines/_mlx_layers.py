@@ -174,8 +174,7 @@ def mellum(model: Model) -> list[Turn]:
         wanted = inner.get("rope_type", "default")
         if wanted not in ("default", "linear"):
             # The class is chosen by rope_type alone here.
-            spelled = inner.inside("", {**inner.data, "type": wanted})
-            spelled.pointer = inner.pointer
+            spelled = inner.replaced({**inner.data, "type": wanted})
             turn = model.initialize(turn, spelled)
         found.append(replace(turn, label=str(kind), layers=layers))
     return found

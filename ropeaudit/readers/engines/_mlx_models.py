@@ -23,7 +23,7 @@ from typing import Any
 from ropeaudit.facts import MAX_LENGTH, Json
 from ropeaudit.readers.engines import _mlx_ropes as ropes
 from ropeaudit.readers.engines._raw_keys import MAX_WIDTH, Raw, whole
-from ropeaudit.readers.engines._raw_tables import Turn
+from ropeaudit.readers.engines._raw_tables import Turn, attention_layers
 from ropeaudit.readers.engines.interface import Refuses, Request
 from ropeaudit.records import record, replace
 
@@ -134,16 +134,6 @@ class Model:
         if len(flags) != count:
             raise Refuses(f"no_rope_layers has {len(flags)} entries for {count} layers")
         return flags
-
-
-def attention_layers(request: Request) -> tuple[int, ...] | None:
-    """Layers with attention, as the reference counts them: the same lists say so to everybody."""
-    if request.reference is None:
-        return None
-    texts = [s.layers for s in request.reference.schedules if s.is_text]
-    if not texts or any(layers is None for layers in texts):
-        return None
-    return tuple(sorted({i for layers in texts for i in layers or ()}))
 
 
 def common(model: Model) -> list[Turn]:

@@ -48,9 +48,13 @@ class Raw:
             self._read(key, value)
             return value
         value = self.given.get(key, default)
+        self.assume(key, value)
+        return value
+
+    def assume(self, key: str, value: Json) -> None:
+        """Records ``value`` as the engine's own, where the file has none."""
         if value is not None and not isinstance(value, dict | list):
             self.facts.append(Fact(key, value, Origin.DEFAULT))
-        return value
 
     def need(self, key: str) -> Json:
         """The value of a key that the engine indexes; raises Refuses where it is not there."""
@@ -71,6 +75,10 @@ class Raw:
     def inside(self, key: str, value: Mapping[str, Json]) -> Raw:
         """``value`` as the object at ``key``, sharing what was read."""
         return Raw(self.document, value, self.place(key), seen=self.seen, facts=self.facts)
+
+    def replaced(self, data: Mapping[str, Json]) -> Raw:
+        """``data`` in the place of this object."""
+        return Raw(self.document, data, self.pointer, self.given, self.seen, self.facts)
 
     def with_defaults(self, given: Mapping[str, Json]) -> Raw:
         return Raw(self.document, self.data, self.pointer, given, self.seen, self.facts)

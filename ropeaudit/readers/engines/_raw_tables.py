@@ -111,3 +111,13 @@ def _built(request: Request, law: str, inputs: Inputs) -> Built:
             request.memo[key] = found
     built: Built = found
     return built
+
+
+def attention_layers(request: Request) -> tuple[int, ...] | None:
+    """Layers with attention, as the reference counts them: the same lists say so to everybody."""
+    if request.reference is None:
+        return None
+    texts = [s.layers for s in request.reference.schedules if s.is_text]
+    if not texts or any(layers is None for layers in texts):
+        return None
+    return tuple(sorted({i for layers in texts for i in layers or ()}))
