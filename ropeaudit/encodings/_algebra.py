@@ -77,12 +77,13 @@ def expm_skew(b: Array, times: Array | None = None) -> Array:
     phase = np.exp(-1j * steps.reshape(-1, *(1,) * values.ndim) * values)
     turned = vectors * phase[..., None, :]
     # The real part alone, in two real products instead of a complex one (four).
-    real, imag = (
-        np.ascontiguousarray(np.swapaxes(x, -1, -2)) for x in (vectors.real, vectors.imag)
-    )
-    found = np.ascontiguousarray(turned.real) @ real
+    across = np.swapaxes(vectors, -1, -2)
+    real, imag = np.ascontiguousarray(across.real), np.ascontiguousarray(across.imag)
+    found: Array = np.ascontiguousarray(turned.real) @ real
     found += np.ascontiguousarray(turned.imag) @ imag
-    return found[0] if times is None else found
+    if times is None:
+        found = found[0]
+    return found
 
 
 def expm_family(family: Array, positions: Array) -> Array:

@@ -64,7 +64,7 @@ def maps(branches: Array, paths: Any, start: Array | None = None) -> Array:
     one = np.broadcast_to(np.eye(branches.shape[-1]), branches.shape[1:])
     every = np.concatenate([branches, one[None]])
     first = one if start is None else start
-    found = np.broadcast_to(first, (len(paths), *first.shape)).copy()
+    found = np.broadcast_to(first, (len(paths), *one.shape)).copy()
     for step in range(paths.shape[1]):
         taken = paths[:, step]
         deeper = taken != PAD
