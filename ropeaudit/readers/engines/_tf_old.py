@@ -21,6 +21,7 @@ from ropeaudit.document import Document, unescape
 from ropeaudit.errors import InvalidValue, quoted, shown
 from ropeaudit.facts import Json, Note, Reading, as_number
 from ropeaudit.readers.engines import _tf_types
+from ropeaudit.readers.engines._tf_checks import NEEDED, scaling_of
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Request
 from ropeaudit.readers.transformers import read
 from ropeaudit.readers.transformers._node import Node
@@ -28,24 +29,10 @@ from ropeaudit.readers.transformers._walk import walk
 from ropeaudit.records import record, replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.families import family
+from ropeaudit.schedule.families.interface import geometric
 from ropeaudit.schedule.families.yarn import mscale
+from ropeaudit.schedule.float32 import Table
 
-_NEEDED: Mapping[str, tuple[str, ...]] = {
-    "default": (),
-    "linear": ("factor",),
-    "dynamic": ("factor",),
-    "yarn": ("factor",),
-    "longrope": ("short_factor", "long_factor"),
-    "llama3": (
-        "factor",
-        "low_freq_factor",
-        "high_freq_factor",
-        "original_max_position_embeddings",
-    ),
-}
-"""Types that have a table, with the keys that are indexed and not asked for."""
-_MULTIPLY = frozenset({"yarn", "dynamic", "longrope"})
-"""Types whose table multiplies ``head_dim`` as it is, also where it is None."""
 _TOP = frozenset({"rope_theta", "partial_rotary_factor"})
 """Keys that are read beside the dict and never inside it."""
 _FLAT = frozenset({("4.46", "qwen2_vl")})
@@ -67,8 +54,23 @@ class Old:
     @property
     def partial(self) -> float | None:
         """The rotated fraction as an attribute of the config; None where there is none."""
-        value = self.node.data.get("partial_rotary_factor", self.entry.get("partial"))
+        value: Json = self.entry.get("partial")
+        for key in self.node.rope.get("partial_keys", ("partial_rotary_factor",)):
+            value = self.node.data.get(key, value)
         return as_number(value)
+
+    def turns_part(self, release: str) -> bool:
+        """Whether the common functions, which read the fraction for any class, make the table."""
+        common = ("init",) if release == "4.46" else ("init", "two")
+        return self.entry["law"] in common and self.partial is not None
+
+    def base(self, label: str | None) -> float | None:
+        """The base of a class with one for each layer type; None where there is one for all."""
+        how = self.node.rope.get("fill", {}).get(self.entry.get("one_base", label))
+        if how is None:
+            return None
+        default = self.entry.get("base") if how["key"] == "rope_theta" else how["base"]
+        return as_number(self.node.data.get(how["key"], default))
 
 
 def build(request: Request, release: str, name: str) -> Built:
@@ -106,7 +108,7 @@ def _old(node: Node, release: str) -> Old:
     entry = _tf_types.entry(release, node.model_type)
     if entry is None:
         raise NotCovered(f"{quoted(node.model_type)} was not compared with this release")
-    kind, scaling = _scaling(node, entry, release)
+    kind, scaling = scaling_of(node, entry, release)
     declared = as_number(node.value("max_position_embeddings"))
     return Old(
         node=node,
@@ -116,54 +118,6 @@ def _old(node: Node, release: str) -> Old:
         declared=None if declared is None else int(declared),
         original=_original(node, kind, scaling, release),
     )
-
-
-def _scaling(node: Node, entry: _tf_types.Entry, release: str) -> tuple[str, Mapping[str, Json]]:
-    """The type and the dict that count; raises Refuses for a dict that the release cannot use."""
-    scaling = node.data.get("rope_scaling", entry.get("scaling"))
-    law = entry["law"]
-    if scaling is None or law == "plain":
-        return "default", {}
-    if not isinstance(scaling, dict):
-        raise Refuses(f"rope_scaling is {shown(scaling)}, and it needs an object")
-    if law == "phi3":
-        return _phi3(node, scaling, release)
-    if node.model_type == "llama4_text":
-        kind: Json = "llama3"
-    else:
-        kind = scaling.get("rope_type", scaling.get("type"))
-        if entry.get("type_wins") and "type" in scaling:
-            kind = scaling["type"]
-        if kind == "mrope" and node.model_type in ("qwen2_vl", "qwen2_vl_text", "qwen2_5_vl_text"):
-            kind = "default"
-    if not isinstance(kind, str) or kind not in _NEEDED:
-        raise Refuses(f"rope_type is {shown(kind)}, and it builds no such table")
-    for key in _NEEDED[kind]:
-        if scaling.get(key) is None:
-            raise Refuses(f"rope_scaling of type {kind} lacks {key}")
-    if kind in _MULTIPLY and entry.get("headless") and node.data.get("head_dim") is None:
-        raise Refuses(f"{quoted(node.model_type)} has no head_dim of its own to scale by")
-    return kind, scaling
-
-
-def _phi3(node: Node, scaling: Mapping[str, Json], release: str) -> tuple[str, Mapping[str, Json]]:
-    """Phi-3's own check: ``type`` longrope (su, yarn), both lists, and no further key."""
-    kind = scaling.get("type")
-    if len(scaling) != 3 or kind not in ("su", "yarn", "longrope"):
-        raise Refuses(
-            "rope_scaling of this model type must be type (longrope), short_factor and long_factor"
-        )
-    hidden, heads = (node.value(k) for k in ("hidden_size", "num_attention_heads"))
-    partial = node.data.get("partial_rotary_factor", 1.0) if release == "4.57" else 1.0
-    if not (isinstance(hidden, int) and isinstance(heads, int) and heads):
-        raise Refuses("hidden_size and num_attention_heads give no head width")
-    expected = int(hidden // heads * float(partial)) // 2
-    for key in ("short_factor", "long_factor"):
-        value = scaling.get(key)
-        if not isinstance(value, list) or len(value) != expected:
-            found = f"{len(value)} entries" if isinstance(value, list) else shown(value)
-            raise Refuses(f"{key} has {found}, and it needs {expected}")
-    return "longrope", scaling
 
 
 def _original(node: Node, kind: str, scaling: Mapping[str, Json], release: str) -> float | None:
@@ -185,6 +139,10 @@ def _in_old_schema(old: Old) -> dict[str, Json]:
     rule = node.rope
     if rule.get("attributes"):
         return data
+    if entry.get("head") == "ignored":
+        data.pop("head_dim", None)
+    if entry["law"] == "phi3" and "partial" not in entry:
+        data.pop("partial_rotary_factor", None)  # 4.46 turned whole heads
     kept = {k: v for k, v in old.scaling.items() if k not in _TOP and k not in ("type", _ORIGINAL)}
     data["rope_scaling"] = {**kept, "rope_type": old.kind}
     if old.original is not None:
@@ -231,18 +189,19 @@ def _put(data: dict[str, Json], pointer: str, value: dict[str, Json]) -> dict[st
 def _made(schedule: Schedule, old: Old, release: str, lengths: tuple[int, ...]) -> Schedule:
     """``schedule`` with the table that the release computes for it."""
     inputs, kind = schedule.inputs, schedule.law
-    if inputs is None or kind not in _NEEDED:
+    if inputs is None or kind not in NEEDED:
         return schedule
     width = inputs.rotary_dim
-    if old.entry["law"] == "init" and old.partial is not None:
-        width = int(inputs.head_dim * old.partial)
+    if old.turns_part(release):
+        width = int(inputs.head_dim * (old.partial or 1.0))
     scaling: dict[str, Any] = dict(inputs.scaling)
     if kind == "yarn":
         scaling = _yarn_keys(old, scaling, release)
     elif kind == "longrope":
         inputs = replace(inputs, length=_list_length(schedule, old, release, lengths))
-    inputs = replace(inputs, rotary_dim=width, scaling=scaling)
-    law = family(kind)
+    base = old.base(schedule.layer_type) or inputs.rope_theta
+    inputs = replace(inputs, rope_theta=base, rotary_dim=width, scaling=scaling)
+    law = family(kind or "")
     assert law is not None  # every type that is needed has one
     try:
         table = law.build(inputs)
@@ -250,14 +209,20 @@ def _made(schedule: Schedule, old: Old, release: str, lengths: tuple[int, ...]) 
         raise Refuses(str(error)) from None
     return replace(
         schedule,
+        rope_theta=base,
         rotary_dim=width,
         inv_freq=table.inv_freq,
-        unscaled=schedule.unscaled if width == schedule.rotary_dim else None,
+        unscaled=_unscaled(schedule, width, base),
         attention_scaling=table.attention_scaling,
         parameters={**schedule.parameters, **table.parameters},
         softmax_scale=_softmax(old),
         inputs=inputs,
     )
+
+
+def _unscaled(schedule: Schedule, width: int, base: float) -> Table | None:
+    same = width == schedule.rotary_dim and base == schedule.rope_theta
+    return schedule.unscaled if same else tuple(geometric(base, width))
 
 
 def _yarn_keys(old: Old, scaling: dict[str, Any], release: str) -> dict[str, Any]:

@@ -5,8 +5,12 @@ keys of ``CONFIG_MAPPING``; ``types`` are those with rotary text layers, with
 
 ``base``       the class default of the base        ``scaling``  that of rope_scaling, if not None
 ``partial``    that of partial_rotary_factor        ``headless`` head_dim stays None without a value
-``type_wins``  ``type`` replaces ``rope_type``      ``law``      how tables are made: ``init`` (the
-common functions), ``plain`` (scaling is not read) or a name that ``_tf_old`` knows
+``type_wins``  ``type`` replaces ``rope_type``      ``checks``   ``type`` alone is refused
+``scaled``     rope_scaling is needed               ``one_base`` the layer type whose base all take
+``head``       head_dim is ``computed`` (and refused), ``needed``, ``ignored``, or ``whole`` (heads
+times it must be hidden_size)
+``law``        how tables are made: ``init`` (the common functions), ``plain`` (scaling is not
+read), ``two`` (OLMo: type and factor only), ``phi3``
 
 A type that is known and not listed was not compared with the release, so it is not covered.
 """
