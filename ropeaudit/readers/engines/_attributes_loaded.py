@@ -19,6 +19,7 @@ from ropeaudit.readers.engines._attributes_validated import checked_v4
 from ropeaudit.readers.engines._tf_types import known
 from ropeaudit.readers.engines.interface import NotCovered, Request
 from ropeaudit.readers.transformers import _layers
+from ropeaudit.readers.transformers._node import head_width
 from ropeaudit.readers.transformers.rope_dicts import Node, Ropes, rope_dicts
 from ropeaudit.records import record
 from ropeaudit.schedule.model_types import is_known_without_rotary
@@ -148,20 +149,61 @@ def _merged(request: Request, node: Node, defaults: Mapping[str, Any]) -> dict[s
 
 def _v5(request: Request) -> Loaded:
     node, ropes = text_part(request)
-    if ropes is None or request.reference is None:
-        raise Unloadable("transformers 5 refuses the config")
-    values = _merged(request, node, _class_of(node)[V5])
-    for key in _INTO_PARAMETERS:
+    held = _class_of(node)
+    refused = _refused_v5(request, node, ropes)
+    if ropes is None or refused is not None:
+        raise Unloadable(refused or "transformers 5 refuses the config")
+    values = _merged(request, node, held[V5])
+    rule = node.rope
+    moved = (*_INTO_PARAMETERS, *rule.get("base_keys", ()), *rule.get("partial_keys", ()))
+    for key in moved:
         values.pop(key, None)
-    labelled = {r.label: r for r in ropes.found if r.label is not None}
-    if labelled:
-        outer = ropes.found[0].outer
-        nested: dict[str, Json] = {k: v for k, v in outer.items() if not isinstance(v, dict)}
-        nested.update({label: dict(r.values) for label, r in labelled.items()})
-        values["rope_parameters"] = nested
-    elif ropes.found:
-        values["rope_parameters"] = dict(ropes.found[0].values)
+    if not rule.get("nested"):
+        values["rope_parameters"] = dict(ropes.found[0].values) if ropes.found else {}
+    else:
+        values["rope_parameters"] = _by_label(node, ropes)
+    if node.model_type == "gemma4_text":
+        values["global_head_dim"] = head_width(node, "full_attention")
     return Loaded(values=values, model_type=node.model_type, pointer=node.pointer)
+
+
+def _by_label(node: Node, ropes: Ropes) -> dict[str, Any]:
+    """Nested dicts; a label that no layer has keeps what the file or the class gives it."""
+    outer = dict(ropes.found[0].outer) if ropes.found else {}
+    labelled = {r.label: dict(r.values) for r in ropes.found if r.label is not None}
+    for label, how in node.rope.get("fill", {}).items():
+        if label not in labelled:
+            inner = outer.get(label)
+            values = dict(inner) if isinstance(inner, dict) else {"rope_type": "default"}
+            if label in node.rope.get("merge", ()):
+                values.update(node.data.get("rope_scaling") or {})
+            values.setdefault("rope_theta", node.data.get(how["key"], how["base"]))
+            labelled[label] = values
+    return {**outer, **labelled}
+
+
+def _refused_v5(request: Request, node: Node, ropes: Ropes | None) -> str | None:
+    """Why loading stops under 5.x; what only stops the model is left to the engine."""
+    reference = request.reference
+    if ropes is None or reference is None:
+        return "transformers 5 refuses the config"
+    checked = any(r.type == "longrope" for r in ropes.found)
+    for note in reference.notes:
+        # Without head_dim only the check of longrope stops; other laws stop later, in the model.
+        if note.kind == "engine_refuses" and (checked or "head_dim of its own" not in note.message):
+            return "transformers 5 does not load the config"
+    scaling, parameters = node.data.get("rope_scaling"), node.data.get("rope_parameters")
+    for label in node.rope.get("merge", ()):
+        if scaling and isinstance(parameters, dict) and label not in parameters:
+            return f"transformers 5 has no {label} in rope_parameters to add rope_scaling to"
+    known = node.rope.get("types")
+    if known is not None and any(r.type not in known for r in ropes.found):
+        return f"transformers 5 wants one of the types {', '.join(known)}"
+    if node.model_type == "phimoe" and any(r.type != "default" for r in ropes.found):
+        numbers = (ropes.found[0].values.get(k) for k in ("short_mscale", "long_mscale"))
+        if not all(type(v) in (int, float) for v in numbers):
+            return "transformers 5 wants short_mscale and long_mscale of Phi-MoE"
+    return None
 
 
 def _v4(request: Request) -> Loaded:

@@ -36,6 +36,8 @@ def checked_v4(
     scaling = values["rope_scaling"] = dict(scaling)
     if model_type == "phi3":
         return _phi3(scaling, values)
+    if model_type in ("olmo", "olmo2"):
+        return _olmo(scaling)
     if known.get("copies") and "type" in scaling:
         if scaling["type"] == "mrope" and "_vl" in (model_type or ""):
             scaling["type"] = "default"
@@ -75,6 +77,16 @@ def _phi3(scaling: dict[str, Any], values: Mapping[str, Any]) -> str | None:
         found = scaling.get(key)
         if not isinstance(found, list) or len(found) != expected:
             return f"transformers 4.57 wants {expected} numbers in {key}"
+    return None
+
+
+def _olmo(scaling: Mapping[str, Any]) -> str | None:
+    """``configuration_olmo2.py``, at its end."""
+    kind, factor = scaling.get("type"), scaling.get("factor")
+    if len(scaling) != 2 or kind not in ("linear", "dynamic"):
+        return "transformers 4.57 wants rope_scaling with type linear or dynamic and factor alone"
+    if not isinstance(factor, float) or factor <= 1.0:
+        return "transformers 4.57 wants a factor with a fraction point above 1"
     return None
 
 

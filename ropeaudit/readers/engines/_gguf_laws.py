@@ -23,6 +23,8 @@ def llama3(missing_factor: float = 8.0) -> Any:
         kind = rope.get("rope_type", "")
         if not isinstance(kind, str) or kind.lower() != "llama3":
             return
+        if d.architecture in ("granite", "granitemoe"):
+            raise Refuses("its converter has no place for llama3 factors in a Granite file")
         keys = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
         d.read.update(keys)
         factor, low, high, original = (
