@@ -44,12 +44,16 @@ RELEASES = (
     ),
 )
 
-_MLA = frozenset({"AXK1", "deepseek_v2", "vllm.models.deepseek_v32", "longcat_flash"})
+_MLA = frozenset(
+    {"AXK1", "deepseek_v2", "glm4_moe_lite", "vllm.models.deepseek_v32", "longcat_flash"}
+)
 """Modules that turn every scaled type into DeepSeek's (``deepseek_v2.py`` 542-547)."""
 _INTERLEAVED = _MLA | {
-    "cohere2_moe", "commandr", "ernie45", "ernie45_moe", "glm4", "glm4_moe_lite", "gpt_j", "llama4",
+    "cohere2_moe", "commandr", "ernie45", "ernie45_moe", "glm4", "gpt_j",
 }  # fmt: skip
-"""Modules with ``is_neox_style=False``, and Llama 4, whose q and k are permuted on loading."""
+"""Modules with ``is_neox_style=False``."""
+_PERMUTED = "llama4"
+"""Turns halves of weights that it permutes on loading, neighbours of those in the file."""
 _DERIVED_HEAD = frozenset({"commandr", "qwen2", "qwen2_moe"})
 """Modules that take hidden size over heads whatever ``head_dim`` says."""
 _SAME_LISTS = ("su", "longrope"), ("mrope", "default")
@@ -66,11 +70,14 @@ def build(request: Request, release: Release) -> Built:
     notes = list(_dtype_note(module))
     for part in parts:
         _check_types(part)
+        _check_class(part, module)
         if module == families.BACKEND:
             schedules.extend(replace(s, reader=release.name) for s in part.reference)
             continue
         call = _call(part, module)
         built = tables.schedules(request, call, _rope_type(part, module), release.name)
+        if module == _PERMUTED:
+            built = [replace(s, pairing="interleaved") for s in built]
         schedules.extend(built)
         ignored.extend(_ignored(part, module))
         notes.extend(_length_notes(request, part))
@@ -86,6 +93,17 @@ def _check_types(part: Part) -> None:
         return
     if old != new and (old, new) not in _SAME_LISTS:
         raise Refuses(f"type {quoted(str(old))} and rope_type {quoted(str(new))} contradict")
+
+
+def _check_class(part: Part, module: str) -> None:
+    """Config classes whose conversion in 5.20 differs from the reference's."""
+    plain = part.rope_type == "default" and "partial_rotary_factor" not in part.values
+    if module == "cohere2_moe" and not plain:
+        raise NotCovered("Cohere2Moe's config class converts scaling in a way of its own")
+    if module == "gpt_j":
+        stated = ("rope_theta", "rope_parameters", "rope_scaling")
+        if any(part.node.data.get(key) is not None for key in stated):
+            raise NotCovered("GPT-J's config class knows no rope keys; what they do was not run")
 
 
 def _rope_type(part: Part, module: str) -> Json:
@@ -121,7 +139,7 @@ def _call(part: Part, module: str) -> Call:
 
 def _head(part: Part, module: str) -> int:
     node = part.node
-    if module in _MLA or module == "glm4_moe_lite":
+    if module in _MLA:
         width = node.value("qk_rope_head_dim")
         return width if type(width) is int and width > 0 else part.first.head_dim or 0
     if module in _DERIVED_HEAD:
@@ -141,10 +159,20 @@ def _width(part: Part, module: str, head: int) -> int:
     stated = part.values.get("rope_dim")
     if type(stated) is int and stated:
         return stated
-    fraction = 1.0 if module == "gpt_oss" else part.values.get("partial_rotary_factor", 1.0)
+    fraction = _fraction(part, module, head)
     if not isinstance(fraction, int | float) or not 0.0 < fraction <= 1.0:
         raise Refuses("partial_rotary_factor must be above 0 and at most 1")
     return int(head * fraction)
+
+
+def _fraction(part: Part, module: str, head: int) -> Json:
+    """The rotated fraction; two families have a word of their own in it."""
+    if module == "gpt_oss":  # passes its own dict, gpt_oss.py 111-126
+        return 1.0
+    if module == "falcon_h1":  # falcon_h1.py 244-245
+        width = number_of(part.node.data, "attn_rotary_emb")
+        return 1.0 if width is None else width / head
+    return part.values.get("partial_rotary_factor", 1.0)
 
 
 def _read(part: Part, module: str) -> dict[str, Json]:
