@@ -125,7 +125,8 @@ def _is_table(path: Path) -> bool:
             head = file.read(_HEAD)
     except OSError:
         return False
-    return b"ropeaudit/variant/" in head or head.startswith(b"\x93NUMPY")
+    ours = b"ropeaudit/variant/" in head or b"ropeaudit/conversion/" in head
+    return ours or head.startswith(b"\x93NUMPY")
 
 
 @contextmanager

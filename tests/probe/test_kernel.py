@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,39 +17,48 @@ from ropeaudit.probe._bases import DEFAULT, PUBLISHED, basis
 from ropeaudit.probe._digits import Agreement, compare
 from ropeaudit.probe._solve import condition, normal, reference
 from ropeaudit.probe.kernel import Result, Settings, run
+from tests.encodings.vectors import VECTORS
 
-FACTS: dict[str, Any] = json.loads(
-    (Path(__file__).parents[2] / "fixtures" / "probe" / "kernel.json").read_text()
-)
-PAPER, SMALL = FACTS["paper_config"], FACTS["small"]
+PAPER, SMALL = VECTORS["kernel_fit_paper_config"], VECTORS["kernel_fit_small"]
+SETTINGS = ("theta", "head_dim", "target_index", "gamma", "ridge")
+PHASE_LINEAR_MIXED = PAPER["paper_table3_T8192_phase_linear_mixed"]
+QR = PAPER["float64_augmented_qr (reference)"]
 
 
 @pytest.fixture(scope="module")
 def paper() -> Result:
-    return run(bases=tuple(PAPER["normal"]))
+    return run(bases=tuple(PAPER["float64"]))
 
 
 @pytest.fixture(scope="module")
 def small() -> Result:
     return run(
-        Settings(lengths=(256,), **SMALL["settings"]),
+        Settings(
+            length=SMALL["L"],
+            lengths=(256,),
+            frequencies=SMALL["num_freqs"],
+            target_index=0,
+            gamma=SMALL["gamma"],
+            ridge=SMALL["ridge"],
+        ),
         targets=["mixed"],
-        bases=tuple(SMALL["mixed"]),
+        bases=tuple(SMALL["float64"]),
     )
 
 
 def test_the_default_is_the_published_setting(paper: Result) -> None:
     defaults = Settings()
-    for name, value in PAPER["settings"].items():
-        assert getattr(defaults, name) == value
+    assert (defaults.length, defaults.frequencies) == (PAPER["L"], PAPER["num_freqs"])
+    for name in SETTINGS:
+        assert getattr(defaults, name) == PAPER[name]
     assert defaults.omega == pytest.approx(PAPER["omega"], rel=1e-15)
     assert paper.is_published
-    assert set(PUBLISHED) <= set(DEFAULT) <= set(PAPER["normal"])
+    assert set(PUBLISHED) <= set(DEFAULT) <= set(PAPER["float64"])
 
 
-@pytest.mark.parametrize("name", PAPER["normal"])
+@pytest.mark.parametrize("name", PAPER["float64"])
 def test_every_error_of_the_paper_config(paper: Result, name: str) -> None:
-    for target, errors in PAPER["normal"][name].items():
+    for target, errors in PAPER["float64"][name].items():
         for key, want in errors.items():
             cell = paper.cell(name, target, 1024 if key == "train" else int(key))
             # Both ways; where the condition is 1e7 eight digits of sixteen are left, and an error
@@ -62,24 +69,24 @@ def test_every_error_of_the_paper_config(paper: Result, name: str) -> None:
 
 def test_the_reference_and_its_conditions(paper: Result) -> None:
     fits = {f.basis.name: f for f in paper.fits}
-    for name, want in PAPER["reference"].items():
+    for name, want in QR.items():
         cell = paper.cell(name, "mixed", 8192)
         assert cell.reference == pytest.approx(want["mixed_8192"], rel=1e-8)
         assert fits[name].condition == pytest.approx(want["cond_normal_matrix"], rel=1e-6)
 
 
 def test_without_a_ridge() -> None:
-    names = [n for n in PAPER["reference"] if n != "jordan_raw_gamma0"]
+    names = [n for n in QR if n != "jordan_raw_gamma0"]
     found = run(Settings(ridge=0.0, lengths=(8192,)), targets=["mixed"], bases=names)
     assert not found.is_published
     for name in names:
-        want = PAPER["reference"][name]["mixed_8192_without_ridge"]
+        want = QR[name]["mixed_8192_without_ridge"]
         assert found.cell(name, "mixed", 8192).reference == pytest.approx(want, rel=1e-5)
 
 
-@pytest.mark.parametrize("name", SMALL["mixed"])
+@pytest.mark.parametrize("name", SMALL["float64"])
 def test_every_error_of_the_small_config(small: Result, name: str) -> None:
-    for key, want in SMALL["mixed"][name].items():
+    for key, want in SMALL["float64"][name].items():
         cell = small.cell(name, "mixed", 64 if key == "train" else int(key))
         for value in (cell.normal, cell.reference):
             if want < 1e-25:  # gamma 0 fits exactly
@@ -89,9 +96,9 @@ def test_every_error_of_the_small_config(small: Result, name: str) -> None:
 
 
 def test_the_published_figures_are_the_ones_of_the_table() -> None:
-    told = PAPER["published_8192"]
-    assert {n: list(row.values()) for n, row in _published.TABLE.items()} == told["rows"]
-    assert all(list(row) == told["columns"] for row in _published.TABLE.values())
+    columns = ["phase", "linear", "mixed"]
+    assert {n: list(row.values()) for n, row in _published.TABLE.items()} == PHASE_LINEAR_MIXED
+    assert all(list(row) == columns for row in _published.TABLE.values())
 
 
 def test_which_published_digits_are_noise(paper: Result) -> None:
