@@ -29,6 +29,8 @@ class Distance:
     pairing: bool = False
     schedules: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
+    words: tuple[str, ...] = ()
+    """What the engine does otherwise, as clauses: ``base 10000 instead of 500000``."""
     same: bool = True
     """Whether an engine user would see the same model: 1e-5 in log, 1e-4 in the factors."""
 

@@ -45,6 +45,8 @@ def scaling_of(node: Node, entry: _tf_types.Entry, release: str) -> tuple[str, M
         return "default", {}
     if not isinstance(scaling, dict):
         raise Refuses(f"rope_scaling is {shown(scaling)}, and it needs an object")
+    if not {"type", "rope_type"} & scaling.keys() and entry["law"] == "init":
+        raise Refuses("rope_scaling has no rope_type")
     alone = scaling.get("type") in NEEDED and "rope_type" not in scaling
     if entry.get("checks") and alone:
         raise Refuses("it looks for rope_type in rope_scaling, which has type alone")

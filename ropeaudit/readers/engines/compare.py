@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ropeaudit.document import Document
 from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.readers.engines._core_words import words
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Request
 from ropeaudit.readers.engines.known import Chosen
 from ropeaudit.readers.interface import Resolution
-from ropeaudit.records import record
+from ropeaudit.records import record, replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.geometry import dlog, phase_drift
 from ropeaudit.schedule.views import Distance, View
@@ -97,26 +98,45 @@ def distance(
     each = {name: _measured(found) for name, found in _by_name(pairs).items()}
     width = any(_widths_differ(a, b) for a, b in pairs)
     dlogs = [m.dlog for m in each.values() if m.dlog is not None]
-    attention = _extreme(_ratio(a.attention_scaling, b.attention_scaling) for a, b in pairs)
-    softmax = _extreme(_ratio(a.softmax_scale, b.softmax_scale) for a, b in pairs)
-    layers = () if "layers" in silent else _layers(engine, reference)
-    pairing = "pairing" not in silent and any(a.pairing != b.pairing for a, b in pairs)
-    largest = None if width else max(dlogs, default=0.0)
-    return Distance(
-        max_abs_dlog=largest,
+    found = Distance(
+        max_abs_dlog=None if width else max(dlogs, default=0.0),
         max_phase_drift=max(m.drift for m in each.values()),
-        attention=None if "attention" in silent else attention,
-        softmax=None if "softmax" in silent else softmax,
-        layers=layers,
+        attention=None if "attention" in silent else _extreme(m.attention for m in each.values()),
+        softmax=None if "softmax" in silent else _extreme(m.softmax for m in each.values()),
+        layers=() if "layers" in silent else _layers(engine, reference),
         width=width,
-        pairing=pairing,
+        pairing="pairing" not in silent and any(a.pairing != b.pairing for a, b in pairs),
         schedules={name: m.as_dict() for name, m in each.items()},
-        same=not (width or pairing or layers)
+    )
+    if _same(found):
+        return found
+    text = _rotating(engine, "text")
+    said = words(
+        pairs,
+        [p for p in pairs if not _tables_agree(*p)],
+        factors=FACTOR_TOLERANCE,
+        silent=silent,
+        layers=found.layers,
+        turning=None if text is None else frozenset(text),
+    )
+    return replace(found, same=False, words=said)
+
+
+def _same(found: Distance) -> bool:
+    """Whether what was measured is within the tolerances."""
+    largest = found.max_abs_dlog
+    factors = (found.attention, found.softmax)
+    return (
+        not (found.width or found.pairing or found.layers)
         and largest is not None
         and largest <= LOG_TOLERANCE
-        and ("attention" in silent or abs(attention - 1) <= FACTOR_TOLERANCE)
-        and ("softmax" in silent or abs(softmax - 1) <= FACTOR_TOLERANCE),
+        and all(f is None or abs(f - 1) <= FACTOR_TOLERANCE for f in factors)
     )
+
+
+def _tables_agree(ours: Schedule, theirs: Schedule) -> bool:
+    far = _max_dlog(ours, theirs)
+    return far is not None and far <= LOG_TOLERANCE and ours.rotary_dim == theirs.rotary_dim
 
 
 @record()
