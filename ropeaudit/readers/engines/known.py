@@ -26,7 +26,7 @@ _ORDER = (
 """Order of appearance; an engine that is not named here comes last."""
 
 _SPELLED = re.compile(
-    r"(?P<engine>[a-z][a-z0-9._]*?(?:-lm)?)(?:(?:-|==|=)v?(?P<version>\d[\w.]*))?"
+    r"(?P<engine>[a-z][a-z0-9._]*?(?:-lm)?)(?:(?:-|==|=)v?(?P<version>\d+(?:\.\d+)*(?:[a-z.]+\d+)?))?"
 )
 _ALIASES = {
     "llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "llama_cpp": "llama.cpp",
