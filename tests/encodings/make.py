@@ -51,6 +51,7 @@ def write(
         from safetensors.numpy import save_file
 
         save_file({k: np.ascontiguousarray(v) for k, v in tensors.items()}, path)
+        path.chmod(0o644)  # the library lets nobody else read it
         return
     import torch
 
