@@ -146,11 +146,20 @@ def _encodings(reading: Reading, options: Mapping[str, str]) -> tuple[Encoding, 
     from ropeaudit.encodings import _hints
 
     document = reading.stored_config or reading.document
-    if not (reading.tensors or options or _hints.in_config(document)):
+    stated = _hints.in_config(document) or _hints.in_metadata(reading.metadata)
+    if not (reading.tensors or options or stated):
         return ()
     from ropeaudit.encodings.interface import Sources, recognise
 
-    return recognise(Sources(tensors=reading.tensors, document=document, options=options))
+    return recognise(
+        Sources(
+            tensors=reading.tensors,
+            document=document,
+            options=options,
+            metadata=reading.metadata,
+            file=reading.files[0].path if reading.files else reading.target,
+        )
+    )
 
 
 def _without(reading: Reading, encodings: Sequence[Encoding]) -> Reading:

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ropeaudit.encodings.core import Array, Encoding
+    from ropeaudit.encodings.core import Array, Encoding, Positions
 
 BIAS_MAX = 8.0
 """``alibi_bias_max`` of MPT's config; a constant in all other code."""
@@ -62,6 +62,15 @@ def of(encoding: Encoding) -> Array:
     if own is not None:
         return own
     return np.array([slopes(encoding.heads, float(encoding.settings.get("bias_max", BIAS_MAX)))])
+
+
+def tokens(length: int | None) -> Positions:
+    """Positions of ``length`` tokens, of which the farthest are ``length - 1`` apart."""
+    from ropeaudit.encodings.core import Positions
+
+    if length is None:
+        return Positions()
+    return Positions(extent=(float(length - 1),), trained=(length,))
 
 
 def softmax_scale(encoding: Encoding) -> float:

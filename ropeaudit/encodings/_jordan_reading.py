@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ropeaudit.encodings._alibi import tokens
 from ropeaudit.encodings._grid import whole
 from ropeaudit.encodings._jordan_method import KEY, PLAIN, Plan, Values, method_of, parse
 from ropeaudit.encodings._stored import facts, finite, misshaped, numbers
@@ -75,7 +76,7 @@ def _foreign(tensor: StoredTensor, method: str) -> InvalidValue:
 
 def encoded(sources: Sources, module: str, share: int = 1) -> Encoding | None:
     """The checkpoint as an encoding of ``module``, whose blocks take 1/``share`` of a head."""
-    from ropeaudit.encodings.core import Encoding, Positions
+    from ropeaudit.encodings.core import Encoding
 
     found = stored(sources, module)
     if found is None:
@@ -102,7 +103,7 @@ def encoded(sources: Sources, module: str, share: int = 1) -> Encoding | None:
         layers=layers,
         parameters=parameters,
         dtype=every[0].dtype,
-        positions=Positions(extent=(float(plan.train_context),), trained=(plan.train_context,)),
+        positions=tokens(plan.train_context),
         settings=plan.settings(),
         assumed=plan.assumed,
         provenance=(*_method_fact(sources), *facts(every)),

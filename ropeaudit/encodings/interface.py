@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ropeaudit.document import Document
 from ropeaudit.errors import UsageError, quoted, suggestion
-from ropeaudit.facts import StoredTensor
+from ropeaudit.facts import Json, StoredTensor
 from ropeaudit.records import field, record
 
 if TYPE_CHECKING:
@@ -24,11 +24,14 @@ class Sources:
     ``tensors``: those whose names belong to some encoding. ``document``: the config beside them or
     stored with them (a checkpoint's own ``config`` entry). ``options``: what the user states where
     a layout is ambiguous (``ape-skew``, ``ape-tree-layout``, ``grid``, ``test-grid``, ``method``).
+    ``metadata``: the key-value pairs of a GGUF file, which is called ``file``.
     """
 
     tensors: Sequence[StoredTensor] = ()
     document: Document | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Json] | None = None
+    file: str = ""
 
 
 class EncodingModule(Protocol):
