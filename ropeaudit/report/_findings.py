@@ -131,7 +131,8 @@ def _skipped_rules(ink: Ink, report: SubjectReport) -> None:
 
 def _applied_nowhere(report: SubjectReport) -> list[str]:
     """Rules that were skipped for the whole subject, and not only for some of its schedules."""
-    names = {s.name for s in (*report.subject.schedules, *report.subject.encodings)}
+    names = {s.name for s in report.subject.schedules}
+    names |= {e.name for e in report.subject.encodings}
     skipped: dict[str, set[str]] = {}
     for s in report.skipped:
         name = s.reason.partition(": ")[0]

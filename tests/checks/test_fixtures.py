@@ -58,7 +58,11 @@ def audited(rule: str, child: Path) -> tuple[Finding, ...]:
     expect = expectations(rule).get(child.name, {})
     contexts = tuple(expect.get("context", ()))
     subject = resolve(
-        str(child), contexts=contexts, overrides=expect.get("override", ()), offline=True
+        str(child),
+        contexts=contexts,
+        overrides=expect.get("override", ()),
+        offline=True,
+        encoding=expect.get("encoding", {}),
     )
     assert subject.error is None, subject.error
     return audit_subject(subject, [rules()[rule]], contexts=contexts).findings

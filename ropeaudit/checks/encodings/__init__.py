@@ -1,0 +1,1 @@
+"""Checks of encodings that are no single table, in a folder of their own: see ``interface``."""

@@ -1,0 +1,287 @@
+"""Encodings for people and for JSON: a line of what each is, and its spectrum layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ropeaudit.records import record
+from ropeaudit.report import _numbers as show
+from ropeaudit.report._plain import numbers, plain
+from ropeaudit.report._terminal import Ink, ascii_only, pad, safe, width_of
+from ropeaudit.schedule.float32 import f32
+
+if TYPE_CHECKING:
+    from ropeaudit.checks.encodings._look import Look
+    from ropeaudit.encodings.core import Encoding, Spectrum
+    from ropeaudit.schedule.subject import Subject
+
+MANY_ROWS = 32
+"""Rows of one table that are printed without being asked."""
+_DIGITS = 12
+"""Eigenvalues are no better, and their last digits differ between machines."""
+
+
+@record()
+class Row:
+    """A layer, or layers of which the same is said. ``cells`` stand under the table's titles."""
+
+    layers: tuple[int, ...]
+    cells: tuple[str, ...]
+
+
+def describe(look: Look) -> str:
+    """What it is, in one line: kind, layers and heads, units and axes, format."""
+    encoding, spectrum = look.encoding, look.spectrum
+    _, _, units, _ = look.shape
+    layers = "all layers" if encoding.layers is None else show.plural(len(encoding.layers), "layer")
+    noun = "slope" if look.is_bias else "block" if spectrum.order > 1 else "plane"
+    if not spectrum.joint:
+        noun = "frequency of each axis" if not look.is_tree else "plane of each branch"
+    said = [
+        safe(encoding.kind),
+        f"{layers} × {show.plural(encoding.heads, 'head')} of {encoding.head_dim} channels",
+        f"{_units(units, noun)} a head{_on(look)}",
+        safe(encoding.dtype),
+    ]
+    if spectrum.order > 1 and not look.is_bias:
+        said.insert(3, f"order {spectrum.order}, {spectrum.tau} shear")
+    if spectrum.multiplicity > 1:
+        said.insert(3, f"each on {spectrum.multiplicity} planes")
+    if spectrum.static:
+        said.insert(3, f"{spectrum.static} channels never turn")
+    return " · ".join(said)
+
+
+def _units(count: int, noun: str) -> str:
+    if count == 1:
+        return f"1 {noun}"
+    first, _, rest = noun.partition(" ")
+    many = f"{first[:-1]}ies" if first.endswith("y") else f"{first}s"
+    return f"{count} {many} {rest}".rstrip()
+
+
+def _on(look: Look) -> str:
+    names = look.encoding.axes
+    return "" if len(names) == 1 else f" ({', '.join(map(safe, names))})"
+
+
+def encodings(ink: Ink, subject: Subject, *, tables: bool = False) -> None:
+    """Every encoding of a subject: its line; with ``tables`` its spectrum, with -v every unit."""
+    for encoding in subject.encodings:
+        look = look_at(encoding)
+        ink.line()
+        ink.line(("  " + safe(encoding.name), "bold"), ("  " + describe(look), None))
+        for note in encoding.notes:
+            ink.paragraph(f"note: {safe(note.message)}", indent=4, style="dim")
+        settings = _settings(encoding)
+        if settings and tables:
+            ink.paragraph(settings, indent=4, style="dim")
+        if tables:
+            _table(ink, look)
+        if tables and ink.view.verbose:
+            _every_unit(ink, look)
+
+
+def _settings(encoding: Encoding) -> str:
+    """``theta 10000, method jordan_rope (assumed)``."""
+    return ", ".join(
+        f"{safe(k)} {_value(v)}{' (assumed)' if k in encoding.assumed else ''}"
+        for k, v in sorted(encoding.settings.items())
+        if isinstance(v, bool | int | float | str)
+    )
+
+
+def _value(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else safe(value)
+
+
+def _table(ink: Ink, look: Look) -> None:
+    titles, rows = table(look)
+    lines = [titles, *(r.cells for r in rows)]
+    if not ink.view.unicode:
+        lines = [tuple(map(ascii_only, line)) for line in lines]
+    widths = [max(map(width_of, column)) for column in zip(*lines, strict=True)]
+    shown = len(lines) if ink.view.verbose else MANY_ROWS + 1
+    for number, line in enumerate(lines[:shown]):
+        text = "  ".join(pad(c, w) for c, w in zip(line, widths, strict=True))
+        ink.line((f"    {text}", "dim" if number == 0 else None))
+    if len(lines) > shown:
+        ink.line((f"    {len(lines) - shown} more layers (-v shows them)", "dim"))
+
+
+def table(look: Look) -> tuple[tuple[str, ...], list[Row]]:
+    """Titles, and a row for each layer; neighbours of which the same is said share one."""
+    columns = dict(_columns(look))
+    cells = list(zip(*columns.values(), strict=True))
+    rows = []
+    for said, group in groupby(range(look.shape[0]), key=cells.__getitem__):
+        same = list(group)
+        layers = tuple(look.encoding.layers[i] for i in same) if look.encoding.layers else ()
+        rows.append(Row(layers, (show.layers(layers) if layers else "all", *said)))
+    return ("layer", *columns), rows
+
+
+def _columns(look: Look) -> Iterator[tuple[str, list[str]]]:
+    """Titles with a cell for each layer."""
+    import numpy as np
+
+    spectrum = look.spectrum
+    if look.is_bias:
+        from ropeaudit.checks.encodings._slopes import slopes
+
+        found = slopes(look)
+        if found is not None:
+            yield "min slope", _cells(found.min(1))
+            yield "median", _cells(np.median(found, axis=1))
+            yield "max", _cells(found.max(1))
+        return
+    sizes = np.linalg.norm(spectrum.w, axis=-1) if spectrum.joint else np.abs(spectrum.w)
+    sizes = sizes[:, :, look.rotary].reshape(len(sizes), -1)
+    if sizes.size:
+        yield f"min |w| {spectrum.unit}", _cells(sizes.min(1))
+        yield "median", _cells(np.median(sizes, axis=1))
+        yield "max", _cells(sizes.max(1))
+        yield "cluster", largest_clusters(look)
+    for title, values in (("damping", spectrum.gamma), ("shear", np.abs(spectrum.eta))):
+        if values.any():
+            yield f"max {title}", _cells(values.reshape(len(values), -1).max(1))
+    if len(look.encoding.axes) > 1 and look.generators is not None:
+        from ropeaudit.encodings._algebra import largest_commutator
+
+        yield "commutator", _cells(largest_commutator(look.generators).max(-1))
+
+
+def _cells(values: Any) -> list[str]:
+    return [show.short(float(v)) for v in values]
+
+
+def largest_clusters(look: Look) -> list[str]:
+    """Largest set of units that coincide in one head, for each layer."""
+    from ropeaudit.checks.encodings._pairs import clusters, groups, hard
+
+    worst = [1] * look.shape[0]
+    for group in groups(look):
+        for cluster in clusters(group, hard(look, group)):
+            worst[cluster.layer] = max(worst[cluster.layer], len(cluster.units))
+    return list(map(str, worst))
+
+
+def _every_unit(ink: Ink, look: Look) -> None:
+    layers, heads, _, _ = look.shape
+    for layer in range(layers):
+        for head in range(heads):
+            ink.line()
+            ink.line((f"    {look.at(layer, head)}", "bold"), (f" {_legend(look)}", "dim"))
+            texts = [_unit(look.spectrum, layer, head, u) for u in range(look.shape[2])]
+            width = max(map(len, texts)) + 2
+            per_line = max(1, (ink.view.width - 12) // width)
+            for start in range(0, len(texts), per_line):
+                row = "".join(t.rjust(width) for t in texts[start : start + per_line])
+                ink.line((f"    {start:>4} ", "dim"), row)
+
+
+def _legend(look: Look) -> str:
+    if look.is_bias:
+        return "slope"
+    names = [f"w {a}" for a in look.encoding.axes] if look.shape[3] > 1 else ["w"]
+    names += [t for t, v in _beside(look.spectrum) if v.any()]
+    return f"{', '.join(names)}; {look.spectrum.unit}"
+
+
+def _beside(spectrum: Spectrum) -> tuple[tuple[str, Any], ...]:
+    return ("gamma", spectrum.gamma), ("eta", spectrum.eta)
+
+
+def _unit(spectrum: Spectrum, layer: int, head: int, unit: int) -> str:
+    parts = [float(x) for x in spectrum.w[layer, head, unit]]
+    bias = bool(spectrum.sector) and spectrum.sector[unit] == "bias"
+    beside = [float(v[layer, head, unit]) for _, v in _beside(spectrum) if v.any()]
+    values = beside if bias else parts + beside
+    text = ", ".join(f"{v:.6g}" for v in values)
+    return f"({text})" if len(values) > 1 else text
+
+
+def encoding_json(encoding: Encoding) -> dict[str, Any]:
+    """One encoding as JSON: what it is, where positions stand, and every unit of its spectrum."""
+    positions = encoding.positions
+    return {
+        "name": encoding.name,
+        "kind": encoding.kind,
+        "head_dim": encoding.head_dim,
+        "heads": encoding.heads,
+        "layers": None if encoding.layers is None else list(encoding.layers),
+        "axes": list(encoding.axes),
+        "dtype": encoding.dtype,
+        "settings": plain(dict(encoding.settings)),
+        "assumed": sorted(encoding.assumed),
+        "positions": {
+            "step": list(positions.step),
+            "extent": list(positions.extent),
+            "integer": positions.integer,
+            "trained": _listed(positions.trained),
+            "used": _listed(positions.used),
+        },
+        "spectrum": _spectrum_json(look_at(encoding)),
+        "notes": [{"kind": n.kind, "message": n.message} for n in encoding.notes],
+    }
+
+
+def _listed(steps: Sequence[int] | None) -> list[int] | None:
+    return None if steps is None else list(steps)
+
+
+def _spectrum_json(look: Look) -> dict[str, Any]:
+    spectrum = look.spectrum
+    found: dict[str, Any] = {
+        "unit": spectrum.unit,
+        "order": spectrum.order,
+        "multiplicity": spectrum.multiplicity,
+        "joint": spectrum.joint,
+        "tau": spectrum.tau,
+        "eta_scale": float(spectrum.eta_scale),
+        "static": spectrum.static,
+        "units": list(_units_json(look)),
+    }
+    if spectrum.directions:
+        found["directions"] = {
+            name: [[decimals(head) for head in layer] for layer in values.tolist()]
+            for name, values in sorted(spectrum.directions.items())
+        }
+    return found
+
+
+def _units_json(look: Look) -> Iterator[Mapping[str, Any]]:
+    spectrum = look.spectrum
+    layers, heads, units, _ = look.shape
+    sectors = spectrum.sector or ("rotary",) * units
+    w, gamma, eta = spectrum.w.tolist(), spectrum.gamma.tolist(), spectrum.eta.tolist()
+    for i in range(layers):
+        for h in range(heads):
+            damped, sheared = decimals(gamma[i][h]), decimals(eta[i][h])
+            for u in range(units):
+                yield {
+                    "layer": look.layer(i),
+                    "head": look.head(h),
+                    "index": u,
+                    "w": decimals(w[i][h][u]),
+                    "gamma": damped[u],
+                    "eta": sheared[u],
+                    "sector": sectors[u],
+                }
+
+
+def decimals(values: Sequence[float]) -> list[float | str]:
+    """float32 values as their shortest decimals, computed ones to twelve digits."""
+    return [
+        v if isinstance(v, str) or f32(v) == f32(x) == x else float(f"{x:.{_DIGITS}g}")
+        for v, x in zip(numbers(values), values, strict=True)
+    ]
+
+
+def look_at(encoding: Encoding) -> Look:
+    """With its spectrum, computed when somebody asks."""
+    from ropeaudit.checks.encodings._look import Look
+
+    return Look(encoding)
