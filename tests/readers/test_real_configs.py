@@ -25,6 +25,9 @@ from ropeaudit.schedule.subject import Subject
 ZOO = Path(__file__).parents[2] / "fixtures" / "zoo"
 MODELS: dict[str, Any] = json.loads((ZOO / "index.json").read_text(encoding="utf-8"))["models"]
 
+ENCODED = {"mosaicml__mpt-7b"}
+"""Models that do not turn, and add ALiBi to the score instead."""
+
 TOLERANCE = 2e-6
 """float64 closed form against the engine: 5 ulp of float32 (6e-7), a few more in a ramp."""
 
@@ -158,4 +161,5 @@ def test_healthy_models_have_no_error_and_nothing_undecided(pack: str) -> None:
     ]
     assert loud == []
     silent = {Path(s.subject.target).name for s in report.subjects if s.verdict is Verdict.UNKNOWN}
-    assert silent == {model for model, entry in MODELS.items() if "no_rotary" in entry}
+    without = {model for model, entry in MODELS.items() if "no_rotary" in entry}
+    assert silent == without - ENCODED
