@@ -46,7 +46,7 @@ _NAMED = {
 def _is(value: Json, kind: str) -> bool:
     if not isinstance(value, KINDS[kind]):
         return False
-    return kind != "int" or isinstance(value, int) or float(value).is_integer()
+    return kind != "int" or number(value, kind).is_integer()
 
 
 def _inside(raw: Raw, key: str) -> tuple[Raw | None, str]:

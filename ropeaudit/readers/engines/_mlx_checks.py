@@ -36,6 +36,7 @@ def qwen2_moe(raw: Raw) -> None:
 
 
 def nemotron_nas(raw: Raw) -> None:
+    whole_heads(raw)
     scaling = raw.child("rope_scaling")
     if scaling is None or not scaling.data:
         return
@@ -43,6 +44,19 @@ def nemotron_nas(raw: Raw) -> None:
         raise Refuses("its rope_scaling needs factor and rope_type, and one is missing")
 
 
+def square(raw: Raw) -> None:
+    """cohere2.py 43: the heads must add up to the hidden size."""
+    widths = [raw.width(key) for key in ("hidden_size", "head_dim", "num_attention_heads")]
+    if widths[0] != widths[1] * widths[2]:
+        raise Refuses("hidden_size is not head_dim times num_attention_heads")
+
+
+def whole_heads(raw: Raw) -> None:
+    """gpt_neox.py 39, phi.py 43, nemotron-nas.py 161: no remainder of the hidden size."""
+    if raw.width("hidden_size") % raw.width("num_attention_heads"):
+        raise Refuses("hidden_size is no multiple of num_attention_heads")
+
+
 CHECKS: dict[str, Callable[[Raw], None]] = {
-    f.__name__: f for f in (internlm2, internlm3, qwen2_moe, nemotron_nas)
+    f.__name__: f for f in (internlm2, internlm3, qwen2_moe, nemotron_nas, square, whole_heads)
 }

@@ -9,10 +9,11 @@ looked at):
 ``d`` width: a field, ``a/b``, or ``head_dim?`` (the field, or hidden size by heads where it is
 empty) · ``p`` the field with its rotated part · ``b`` field of the base, or the base · ``t``
 adjacent pairs: true or a field · ``s`` field of the scaling dict · ``bp`` a base in rope_parameters
-comes first · ``soft`` DeepSeek's factor on the logits · ``l`` which layers rotate · ``n`` field
-with their number · ``kind`` a function of ``_mlx_special`` · ``check`` one of ``_mlx_checks`` ·
-``wrap`` the text model's file (``flat``: or the whole config, ``fill``: its defaults) · ``still``
-no rotary layer at all. Keys that end in 28 are 0.28's where it differs.
+comes first · ``soft`` DeepSeek's factor on the logits · ``l`` which layers rotate (a function of
+``_mlx_turning``) · ``n`` field with their number · ``kind`` a function of ``_mlx_special`` or
+``_mlx_layers`` · ``check`` one of ``_mlx_checks`` · ``wrap`` the text model's file (``flat``: or
+the whole config, ``fill``: its defaults) · ``still`` no rotary layer at all. Keys that end in 28
+are 0.28's where it differs.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ropeaudit.facts import MAX_LENGTH, Json
+from ropeaudit.facts import MAX_LENGTH
 from ropeaudit.readers.engines import _mlx_ropes as ropes
+from ropeaudit.readers.engines._mlx_turning import RULES
 from ropeaudit.readers.engines._raw_keys import MAX_WIDTH, Raw, whole
-from ropeaudit.readers.engines._raw_tables import Turn, attention_layers
-from ropeaudit.readers.engines.interface import Refuses, Request
+from ropeaudit.readers.engines._raw_tables import Turn
+from ropeaudit.readers.engines.interface import Request
 from ropeaudit.records import record, replace
 
 
@@ -95,45 +97,13 @@ class Model:
     def count(self) -> int:
         return self.raw.layers(self.rope.get("n", "num_hidden_layers"))
 
-    def layers(self) -> tuple[int, ...] | None:
-        """Layers that rotate; None where only the reference could tell, and there is none."""
+    def layers(self) -> tuple[int, ...]:
+        """Layers that rotate."""
         rule = self.rope.get("l")
-        if rule == "hybrid":
-            return attention_layers(self.request)
         if rule is None:
             return tuple(range(self.count()))
-        return tuple(i for i, turns in enumerate(self._flags(rule)) if turns)
-
-    def _flags(self, rule: str) -> list[Json]:
-        raw, count = self.raw, self.count()
-        if rule == "pattern":
-            period = raw.width("sliding_window_pattern")
-            return [(i + 1) % period for i in range(count)]
-        if rule == "fourth":
-            return [(i + 1) % 4 for i in range(count)]
-        if rule == "letters":
-            letters = raw.get("sliding_window_pattern")
-            if letters is not None and not isinstance(letters, str):
-                raise Refuses("sliding_window_pattern is no text of letters")
-            return [letters[i % len(letters)] == "L" if letters else True for i in range(count)]
-        if rule == "no_rope":
-            return self._no_rope(count)
-        if rule == "no_rope_required":
-            return raw.items("no_rope_layers", count)[:count]
-        kinds = raw.items("layer_types", count)
-        sliding = [k == "sliding_attention" for k in kinds[:count]]
-        if rule == "sliding_or_all" and "sliding_attention" not in kinds:
-            return [True] * count
-        return list(sliding)
-
-    def _no_rope(self, count: int) -> list[Json]:
-        if self.raw.get("no_rope_layers") is None:
-            period = self.raw.width("no_rope_layer_interval")
-            return [(i + 1) % period for i in range(count)]
-        flags = self.raw.items("no_rope_layers")
-        if len(flags) != count:
-            raise Refuses(f"no_rope_layers has {len(flags)} entries for {count} layers")
-        return flags
+        flags = RULES[rule](self.raw, self.count())
+        return tuple(i for i, turns in enumerate(flags) if turns)
 
 
 def common(model: Model) -> list[Turn]:

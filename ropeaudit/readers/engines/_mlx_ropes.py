@@ -168,7 +168,8 @@ def _proportional(turn: Turn, scaling: Raw) -> Turn:
     if int(turn.rotary * partial) > turn.rotary:
         raise Refuses("partial_rotary_factor is above 1")
     values: dict[str, Json] = {"factor": scaling.number("factor", 1.0)}
-    return replace(turn, law="proportional", scaling=values, partial=partial)
+    # The exponent runs over the width that the class is given, whatever the head's.
+    return replace(turn, law="proportional", scaling=values, partial=partial, head=turn.rotary)
 
 
 def _length(value: Json) -> int | None:

@@ -7,9 +7,8 @@ and ``rope_scaling`` alone and run a file of the new schema on their own default
 is refused. The rotary layers are described in ``_mlx_ropes``, the families in ``_mlx_models``,
 ``_mlx_layers`` and ``_mlx_special``.
 
-Ran: rotary layers of the model classes on mlx 0.32.4 (CPU), see ``tests/oracles/engines``. Read:
-layers that a hybrid model gives attention (taken from the reference), and NoPE rules of the call
-sites. Cosines are computed in the fused kernel, from float32 frequencies.
+Ran: rotary layers of the model classes on mlx 0.32.4 (CPU), and which layers have one, see
+``tests/oracles/engines``. Cosines are computed in the fused kernel, from float32 frequencies.
 """
 
 from __future__ import annotations
