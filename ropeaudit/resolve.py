@@ -69,10 +69,10 @@ def _chosen(readers: Sequence[str]) -> tuple[Chosen, ...]:
 
 def _with_views(subject: Subject, chosen: Sequence[Chosen]) -> Subject:
     """``subject`` with what other engines make of it, also where the reference cannot build it."""
-    from ropeaudit.readers.engines._core_subject import views_of
+    from ropeaudit.readers.engines._core_subject import with_views
 
     params = subject.reading is not None and _is_params(subject.reading)
-    return replace(subject, views=views_of(subject, chosen, params=params))
+    return with_views(subject, chosen, params=params)
 
 
 def attempt(target: str | Any, **options: Any) -> Subject:

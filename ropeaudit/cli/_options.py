@@ -34,6 +34,15 @@ def complete_tree_layout(incomplete: str) -> list[str]:
     return [n for n in ("head-shared", "per-head-sos") if n.startswith(incomplete)]
 
 
+def complete_reader(incomplete: str) -> list[str]:
+    """Engines, releases and ``all``, for the last name of what is typed."""
+    from ropeaudit.readers.engines.known import ALL, engines, names
+
+    before, comma, last = incomplete.rpartition(",")
+    known = {ALL, *names(), *(e.RELEASES[0].engine for e in engines())}
+    return [f"{before}{comma}{n}" for n in sorted(known) if n.startswith(last)]
+
+
 def complete_pack(incomplete: str) -> list[str]:
     from ropeaudit.packs import shipped
 
@@ -153,6 +162,17 @@ Context = Annotated[
         metavar="N",
         help="Context lengths to judge at, beside the trained and the declared one. Repeatable, "
         "or a comma list.",
+    ),
+]
+Reader = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reader",
+        metavar="NAME[,NAME]|all",
+        help="Engines whose reading of the same file is wanted beside the reference: vllm, "
+        "llama.cpp, transformers-4.57, all. A name without version is the newest known. "
+        "Repeatable.",
+        autocompletion=complete_reader,
     ),
 ]
 Override = Annotated[

@@ -18,7 +18,9 @@ Examples:
   ropeaudit show path/to/model
   ropeaudit show config.json -v
   ropeaudit show config.json --format json
-  ropeaudit show config.json --override rope_theta=1e6"""
+  ropeaudit show config.json --override rope_theta=1e6
+  ropeaudit show path/to/model --reader vllm,llama.cpp
+  ropeaudit show path/to/model --reader all"""
 
 
 def command(
@@ -27,6 +29,7 @@ def command(
     output: option.Output = None,
     context: option.Context = None,
     override: option.Override = None,
+    reader: option.Reader = None,
     ape_skew: option.ApeSkew = None,
     ape_tree_layout: option.ApeTreeLayout = None,
     encoding: option.EncodingOption = None,
@@ -38,7 +41,8 @@ def command(
 ) -> None:
     """Show the schedules that an engine builds.
 
-    With -v every frequency, and where each value that decided it came from.
+    With -v every frequency, and where each value that decided it came from. With --reader what
+    other engines make of the same file, beside the reference (the newest transformers).
     """
     from ropeaudit.cli import _output
     from ropeaudit.cli._targets import expand, say_left_out
@@ -53,6 +57,7 @@ def command(
     files = _output.outputs(output, targets or ())
     for name in (settings.format, *(name for name, _ in files)):
         for_schedules(name)
+    readers = _readers(reader)
     names, left_out = expand(targets or ())
     say_left_out(left_out)
     stated = option.encoding(ape_skew, ape_tree_layout, encoding)
@@ -63,6 +68,7 @@ def command(
             overrides=tuple(override or ()),
             offline=settings.offline,
             encoding=stated,
+            readers=readers,
         )
         for target in names
     ]
@@ -76,6 +82,16 @@ def command(
 
     _output.write(render, settings.format, files, color=settings.color, verbose=verbose)
     raise typer.Exit(exit_code(subjects))
+
+
+def _readers(given: list[str] | None) -> tuple[str, ...]:
+    """The names as given, known before any target is read; raises UsageError for others."""
+    if not given:
+        return ()
+    from ropeaudit.readers.engines.known import find
+
+    find(given)
+    return tuple(given)
 
 
 def exit_code(subjects: Sequence[Subject]) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ropeaudit._version import __version__
 from ropeaudit.findings import Severity, Verdict
 from ropeaudit.report import _numbers as show
+from ropeaudit.report import _readers
 from ropeaudit.report._findings import findings
 from ropeaudit.report._kinds import kind, summary, trouble
 from ropeaudit.report._schedules import picture, table
@@ -72,10 +73,14 @@ def render_schedules(subjects: Sequence[Subject], view: View | None = None) -> s
         ink.line(*_heading(subject))
         _problem_or_notes(ink, subject)
         _schedules(ink, subject, pictures=True)
+        _encodings(ink, subject, tables=True)
+        _readers.table(ink, subject)
         if ink.view.verbose:
             for schedule in subject.schedules:
                 _values(ink, schedule.name, schedule.inv_freq)
                 _sources(ink, schedule.name, schedule.provenance, subject)
+            for schedule in _readers.schedules(subject):
+                _values(ink, f"{schedule.reader} {schedule.name}", schedule.inv_freq)
     return ink.text()
 
 
@@ -94,6 +99,7 @@ def _subject(ink: Ink, report: SubjectReport, *, least: Severity, full: bool) ->
     _problem_or_notes(ink, subject)
     if full:
         _schedules(ink, subject, pictures=True)
+        _encodings(ink, subject, tables=False)
     findings(ink, report, least=least, full=full)
 
 
@@ -137,6 +143,13 @@ def _schedules(ink: Ink, subject: Subject, *, pictures: bool) -> None:
     if len(shown) < len(drawn):
         ink.line()
         ink.line((f"  {len(drawn) - len(shown)} more tables (-v draws them)", "dim"))
+
+
+def _encodings(ink: Ink, subject: Subject, *, tables: bool) -> None:
+    if subject.encodings:  # hardly any target has one
+        from ropeaudit.report._encodings import encodings
+
+        encodings(ink, subject, tables=tables)
 
 
 def _skipped_targets(ink: Ink, targets: Sequence[str]) -> None:

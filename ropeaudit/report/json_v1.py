@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit._version import __version__
+from ropeaudit.report import _readers
 from ropeaudit.report._plain import numbers, plain
 
 if TYPE_CHECKING:
@@ -72,11 +73,27 @@ def subject(subject: Subject) -> dict[str, Any]:
         "target": subject.target,
         "format": subject.format,
         "model_type": subject.model_type,
-        "schedules": [schedule(s) for s in subject.schedules],
+        "schedules": [schedule(s) for s in (*subject.schedules, *_readers.schedules(subject))],
+        **_readers.members(subject),
+        **_encodings(subject),
         "notes": [{"kind": n.kind, "message": n.message} for n in subject.notes],
         "error": None
         if error is None
         else {"kind": error.kind, "message": error.message, "where": error.where},
+    }
+
+
+def _encodings(subject: Subject) -> dict[str, Any]:
+    """The key ``encodings``, only where the subject has some."""
+    if not subject.encodings:
+        return {}
+    from ropeaudit.report._encodings import encoding_json
+
+    return {
+        "encodings": [
+            encoding_json(e) | {"provenance": [fact(f) for f in e.provenance]}
+            for e in subject.encodings
+        ]
     }
 
 

@@ -36,9 +36,14 @@ def reading(document: Document, data: bytes, *, target: str) -> Reading:
     )
 
 
+_NATIVE_TYPES = ("transformer", "mamba")
+"""Values of ``model_type`` in Mistral's own files; no model type of transformers."""
+
+
 def flavour(document: Document) -> str:
     """``params-json`` for Meta's and Mistral's spelling of a model, else ``hf-config``."""
     data = document.data
-    hf = "model_type" in data or "architectures" in data or "hidden_size" in data
+    named = data.get("model_type", "transformer") not in _NATIVE_TYPES
+    hf = named or "architectures" in data or "hidden_size" in data
     meta = "dim" in data and "n_layers" in data and "n_heads" in data
     return "params-json" if meta and not hf else "hf-config"

@@ -7,15 +7,36 @@ from collections.abc import Sequence
 from ropeaudit.facts import Note
 from ropeaudit.readers.engines.compare import seen, views
 from ropeaudit.readers.engines.interface import Built
-from ropeaudit.readers.engines.known import Chosen
+from ropeaudit.readers.engines.known import REFERENCE, Chosen
 from ropeaudit.readers.interface import Resolution
 from ropeaudit.records import replace
 from ropeaudit.schedule.subject import Subject
 from ropeaudit.schedule.views import View
 
 
+def with_views(subject: Subject, chosen: Sequence[Chosen], *, params: bool) -> Subject:
+    """``subject`` with a View for each of ``chosen``, its own schedules marked as the reference's.
+
+    ``params`` tells that the config is a ``params.json``, which the reference does not read.
+    """
+    views = views_of(subject, chosen, params=params)
+    if params or not _loads(subject):
+        return replace(subject, views=views)
+    named = tuple(
+        s if s.variant == "stored" else replace(s, reader=REFERENCE) for s in subject.schedules
+    )
+    return replace(subject, schedules=named, views=views)
+
+
+def _loads(subject: Subject) -> bool:
+    """Whether the newest transformers builds the schedules, and not only we."""
+    if subject.reading is None or subject.reading.document is None:
+        return False
+    return all(n.kind != "engine_refuses" for n in subject.notes)
+
+
 def views_of(subject: Subject, chosen: Sequence[Chosen], *, params: bool) -> tuple[View, ...]:
-    """A View for each of ``chosen``; ``params`` tells that the config is a ``params.json``.
+    """A View for each of ``chosen``; ``params`` as for :func:`with_views`.
 
     The engines get what the reference built for ``subject``. Of a target without a config (a bare
     table, weights alone) nothing is known; a GGUF file is what llama.cpp runs.
