@@ -21,6 +21,7 @@ from ropeaudit.readers.engines import _vllm_families as families
 from ropeaudit.readers.engines import _vllm_tables as tables
 from ropeaudit.readers.engines._served_parts import (
     Part,
+    check_no_rope_keys,
     is_params,
     number_of,
     places_of,
@@ -101,9 +102,7 @@ def _check_class(part: Part, module: str) -> None:
     if module == "cohere2_moe" and not plain:
         raise NotCovered("Cohere2Moe's config class converts scaling in a way of its own")
     if module == "gpt_j":
-        stated = ("rope_theta", "rope_parameters", "rope_scaling")
-        if any(part.node.data.get(key) is not None for key in stated):
-            raise NotCovered("GPT-J's config class knows no rope keys; what they do was not run")
+        check_no_rope_keys(part)
 
 
 def _rope_type(part: Part, module: str) -> Json:
