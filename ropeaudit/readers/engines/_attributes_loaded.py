@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ropeaudit.errors import InvalidValue, quoted
-from ropeaudit.facts import Json
 from ropeaudit.readers.engines._attributes_classes import DERIVED, FILLED, entry
 from ropeaudit.readers.engines._attributes_validated import checked_v4
 from ropeaudit.readers.engines._tf_types import known
@@ -50,15 +49,16 @@ class Loaded:
         return self.values.get(key, default)
 
 
-def loaded(request: Request, version: str) -> Loaded:
+def loaded(request: Request, version: str, *, checked: bool = True) -> Loaded:
     """The attributes under 4.57 (``V4``) or 5.x (``V5``).
 
+    ``checked`` False: by a config class of the engine's own, which takes ``rope_scaling`` as it is.
     Raises Unloadable where transformers stops, NotCovered for a class that was not looked at.
     """
-    key = ("attributes", version)
+    key = ("attributes", version, checked)
     if key not in request.memo:
         try:
-            request.memo[key] = _v5(request) if version == V5 else _v4(request)
+            request.memo[key] = _v5(request) if version == V5 else _v4(request, checked=checked)
         except (Unloadable, NotCovered) as error:
             request.memo[key] = error
     found = request.memo[key]
@@ -155,7 +155,8 @@ def _v5(request: Request) -> Loaded:
         raise Unloadable(refused or "transformers 5 refuses the config")
     values = _merged(request, node, held[V5])
     rule = node.rope
-    moved = (*_INTO_PARAMETERS, *rule.get("base_keys", ()), *rule.get("partial_keys", ()))
+    moved = [*_INTO_PARAMETERS, *rule.get("base_keys", ()), *rule.get("partial_keys", ())]
+    moved += (how["key"] for how in rule.get("fill", {}).values())
     for key in moved:
         values.pop(key, None)
     if not rule.get("nested"):
@@ -206,13 +207,13 @@ def _refused_v5(request: Request, node: Node, ropes: Ropes | None) -> str | None
     return None
 
 
-def _v4(request: Request) -> Loaded:
+def _v4(request: Request, *, checked: bool) -> Loaded:
     node, _ = text_part(request)
     if node.model_type not in known("4.57"):
         raise Unloadable(f"transformers 4.57 does not know {quoted(node.model_type)}")
     held = _class_of(node)
     values = _merged(request, node, held[V4])
-    problem = checked_v4(values, node.model_type, held)
+    problem = checked_v4(values, node.model_type, held) if checked else None
     if problem is not None:
         raise Unloadable(problem)
     return Loaded(values=values, model_type=node.model_type, pointer=node.pointer)

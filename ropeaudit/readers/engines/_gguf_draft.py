@@ -36,7 +36,7 @@ class Draft:
 
     ``values``: the config as the converter holds it; ``rope``: its dict of rope parameters after
     what the top level adds (``base.py`` 1359-1377); ``keys``: metadata without the architecture's
-    prefix; ``read``: keys of the rope dict that reached the file.
+    prefix.
     """
 
     def __init__(self, architecture: str, values: dict[str, Any]) -> None:
@@ -44,7 +44,6 @@ class Draft:
         self.values = values
         self.keys: dict[str, Json] = {}
         self.tables: dict[str, tuple[float, ...]] = {}
-        self.read: set[str] = set()
         self.layers = self._count()
         self.rope = self._rope()
 
@@ -103,26 +102,27 @@ class Draft:
         return found
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A value of the rope dict that decides what is written."""
-        self.read.add(key)
+        """A value of the rope dict."""
         return self.rope.get(key, default)
 
     def demand(self, rope: Mapping[str, Any], key: str) -> Any:
         """A value of ``rope`` without which the converter stops (KeyError)."""
-        self.read.add(key)
         if key not in rope or rope[key] is None:
             raise Refuses(f"its converter stops because {quoted(key)} is missing")
         return rope[key]
 
     def put(self, name: str, value: Json) -> None:
-        """A key under the architecture's prefix; fractions are float32 in the file."""
-        self.keys[name] = f32(value) if type(value) is float else value
+        """A key under the architecture's prefix."""
+        self.keys[name] = value
 
     def number(self, name: str, value: Any) -> None:
-        """A key that is always float32; raises Refuses for what is no number."""
+        """A float32 key, kept unrounded so that it can be told from another value of the config.
+
+        Raises Refuses for what is no number.
+        """
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise Refuses(f"its converter stops at {quoted(value)}, which is no number")
-        self.keys[name] = f32(float(value))
+        self.keys[name] = float(value)
 
     def table(self, name: str, values: Sequence[float]) -> None:
         self.tables[name] = tuple(f32(v) for v in values)

@@ -26,7 +26,6 @@ def llama3(missing_factor: float = 8.0) -> Any:
         if d.architecture in ("granite", "granitemoe"):
             raise Refuses("its converter has no place for llama3 factors in a Granite file")
         keys = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
-        d.read.update(keys)
         factor, low, high, original = (
             _positive(rope, key, default)
             for key, default in zip(keys, (missing_factor, 1.0, 4.0, 8192.0), strict=True)
@@ -79,7 +78,6 @@ def phi3(d: Draft) -> None:
     if not long:
         return
     kind = str(d.get("rope_type", "")).lower()
-    d.read.add("type")
     scale = declared / original
     if kind in ("su", "longrope"):
         gain = math.sqrt(1 + math.log(scale) / math.log(original)) if scale > 1 else 1.0

@@ -37,7 +37,6 @@ def base(d: Draft) -> None:
     if isinstance(sections, list):
         d.put("rope.dimension_sections", [*sections, 0, 0, 0, 0][:4])
     theta = d.global_rope().get("rope_theta")
-    d.read.add("rope_theta")
     if theta is not None:
         d.number("rope.freq_base", theta)
     local = d.rope.get("sliding_attention", {})
@@ -51,15 +50,12 @@ def _scaling(d: Draft) -> None:
     """``base.py`` 1462-1495. Dynamic scaling and unknown types leave nothing behind."""
     rope = d.global_rope()
     kind, factor = rope.get("rope_type"), rope.get("factor")
-    d.read.update(("rope_type", "type"))
     if kind is not None and not isinstance(kind, str):
         raise Refuses("its converter stops at a rope_type that is no text")
     if kind == "linear" and factor is not None:
-        d.read.add("factor")
         d.put("rope.scaling.type", "linear")
         d.number("rope.scaling.factor", factor)
     elif kind == "yarn" and factor is not None:
-        d.read.add("factor")
         d.put("rope.scaling.type", "yarn")
         d.number("rope.scaling.factor", factor)
         original = d.demand(rope, "original_max_position_embeddings")

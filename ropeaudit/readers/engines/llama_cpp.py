@@ -21,9 +21,9 @@ from typing import Any
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Note, Reading
 from ropeaudit.readers.engines._attributes_loaded import V4, V5, Unloadable, loaded
+from ropeaudit.readers.engines._attributes_tables import passed_over
 from ropeaudit.readers.engines._gguf_draft import Draft
 from ropeaudit.readers.engines._gguf_families import Family, family
-from ropeaudit.readers.engines._gguf_ignored import ignored
 from ropeaudit.readers.engines._gguf_mistral import draft as mistral_draft
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.readers.interface import Resolution
@@ -75,10 +75,10 @@ def build(request: Request, release: Release) -> Built:
     found = _run(request, reading)
     if not found.schedules:
         raise NotCovered(_silence(found))
-    chosen = [s for s in found.schedules if _wanted(s, request.lengths)]
+    chosen = [_as_model(s, file, release) for s in found.schedules if _wanted(s, request.lengths)]
     return Built(
-        schedules=tuple(_as_model(s, file, release) for s in chosen),
-        ignored=ignored(request.config, file),
+        schedules=tuple(chosen),
+        ignored=passed_over(request, chosen),
         notes=tuple(_notes(found, said, chosen)),
     )
 

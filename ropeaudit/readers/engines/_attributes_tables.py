@@ -1,0 +1,98 @@
+"""From attributes to schedules, for engines that build their tables from a loaded config."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ropeaudit.document import escape
+from ropeaudit.facts import Fact, Location, Note, Origin, as_number
+from ropeaudit.readers.engines._attributes_loaded import Loaded
+from ropeaudit.readers.engines._raw_ignored import ignored
+from ropeaudit.readers.engines._raw_keys import Raw
+from ropeaudit.readers.engines._raw_tables import Turn, schedule
+from ropeaudit.readers.engines.interface import Built, Refuses, Release, Request
+from ropeaudit.schedule.core import Schedule
+
+
+def number(model: Loaded, key: str, default: float | None = None) -> float:
+    """A numeric attribute; raises Refuses where it is missing or no number."""
+    found = as_number(model.get(key, default))
+    if found is None:
+        raise Refuses(f"{key} is missing or no number")
+    return found
+
+
+def whole(model: Loaded, key: str) -> int:
+    """A count among the attributes, above 0."""
+    found = model.get(key)
+    if type(found) is not int or found < 1:
+        raise Refuses(f"{key} is missing or no whole number above 0")
+    return found
+
+
+def even(model: Loaded) -> int:
+    """hidden_size // num_attention_heads."""
+    return whole(model, "hidden_size") // whole(model, "num_attention_heads")
+
+
+def layers(model: Loaded) -> tuple[int, ...]:
+    return tuple(range(whole(model, "num_hidden_layers")))
+
+
+def length(model: Loaded) -> int | None:
+    """The declared length."""
+    found = model.get("max_position_embeddings")
+    return found if type(found) is int and found > 0 else None
+
+
+def passed_over(request: Request, schedules: Sequence[Schedule]) -> tuple[str, ...]:
+    """Pointers of position values that the schedules contradict, so that nobody can have read them.
+
+    Nothing is said where a table is only known by its numbers.
+    """
+    if any(s.rope_type == "stored" for s in schedules):
+        return ()
+    config = request.config
+    nodes = [Raw(request.document, config)]
+    part = config.get("text_config")
+    if isinstance(part, dict):
+        nodes.append(Raw(request.document, part, "/text_config"))
+    return ignored(nodes, schedules)
+
+
+def built(
+    request: Request,
+    release: Release,
+    model: Loaded,
+    turns: Iterable[Turn],
+    notes: tuple[Note, ...] = (),
+) -> Built:
+    """The schedules of ``turns``; raises InvalidValue for values from which none can be built."""
+    found = tuple(
+        schedule(request, release.name, turn, _facts(request, model, turn)) for turn in turns
+    )
+    return Built(schedules=found, ignored=passed_over(request, found), notes=notes)
+
+
+def _facts(request: Request, model: Loaded, turn: Turn) -> tuple[Fact, ...]:
+    """Base and width, with their places where the file states just these values."""
+    return (
+        _fact(request, model, "rope_theta", turn.base),
+        _fact(request, model, "head_dim", turn.head),
+    )
+
+
+def _fact(request: Request, model: Loaded, name: str, value: Any) -> Fact:
+    part: Any = request.config
+    for step in model.pointer.split("/")[1:]:
+        part = part.get(step) if isinstance(part, dict) else None
+    for key in ("rope_parameters", "rope_scaling", None):
+        inner = part if key is None else (part or {}).get(key)
+        if isinstance(inner, dict) and inner.get(name) == value:
+            at = "" if key is None else f"/{key}"
+            pointer = f"{model.pointer}{at}/{escape(name)}"
+            overridden = pointer in request.document.overridden
+            origin = Origin.OVERRIDE if overridden else Origin.FILE
+            return Fact(name, value, origin, Location(file=request.document.file, pointer=pointer))
+    return Fact(name, value, Origin.DERIVED if name == "head_dim" else Origin.DEFAULT)
