@@ -1,8 +1,8 @@
 """Writes ``fixtures/rules`` for the rules that judge encodings (RA7..).
 
 Run ``python -m tests.make_encoding_fixtures`` after a change here; a test holds the folder against
-it. No published checkpoint is copied: names, shapes, formats and initial values follow the public
-code that each function names, at the smallest sizes that it could build.
+it. No published checkpoint is copied: names, shapes, formats and initial values are those of the
+layouts in ``tests/encodings``, at the smallest sizes that their code could build.
 """
 
 from __future__ import annotations
@@ -14,119 +14,25 @@ from typing import Any
 
 import numpy as np
 
-from tests.encodings import make
+from tests.encodings import layouts_rope_vit, make
+from tests.encodings.build import (
+    LIERE,
+    Array,
+    Tensors,
+    ape,
+    ape_init,
+    degenerate_axis,
+    jordan,
+    liere,
+    mixed,
+    mixed_all,
+    skew,
+    tree,
+)
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "rules"
-Array = Any
-Tensors = dict[str, Array]
-
-APE = "positional_encoder._primitives"
-LIERE = "model.position_encoder.generator_raw_params"
 NO_UNKNOWN = "values that are no numbers are refused when the encoding is read"
 NO_LENGTH = "where the input does not say how far positions reach, the rule does not apply"
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
-
-
-def skew(angles: Array, seed: int) -> Array:
-    """A generator with the given frequencies in a random basis."""
-    n = 2 * len(angles)
-    b = np.zeros((n, n))
-    for k, angle in enumerate(angles):
-        b[2 * k, 2 * k + 1], b[2 * k + 1, 2 * k] = -angle, angle
-    q, _ = np.linalg.qr(rng(seed).standard_normal((n, n)))
-    return q @ b @ q.T
-
-
-def stored(generators: list[Array]) -> Array:
-    """What ape/nn/position/algebraic.py keeps: any A with A - A^T = B, here with a random
-    symmetric part as its initialisation leaves it; float32."""
-    found = []
-    for seed, b in enumerate(generators):
-        noise = rng(100 + seed).uniform(0, 1, b.shape)
-        found.append((b - b.T) / 4 + (noise + noise.T) / 2)
-    return np.stack(found).astype(np.float32)
-
-
-def ape(*angles: Array) -> Tensors:
-    """APE sequence: (heads, n, n)."""
-    return {APE: stored([skew(a, k) for k, a in enumerate(angles)])}
-
-
-def ape_init(planes: int) -> Array:
-    """Angles of ape/nn/position/schemes.py: each exponent twice; its fit splits them by 1e-5."""
-    angles = 10000.0 ** (-2 * (np.arange(planes) // 2) / planes)
-    return angles + 1e-5 * angles * np.arange(planes)
-
-
-def tree(*branches: Array) -> Tensors:
-    """APE tree of the current code: branches * heads + 1 matrices of which it reads the first."""
-    rest = [rng(7 + k).uniform(0, 1, branches[0].shape) for k in range(len(branches) + 1)]
-    return {
-        APE: np.concatenate([stored(list(branches)), np.stack(rest).astype(np.float32)]),
-        "positional_encoder.identity": np.eye(len(branches[0]), dtype=np.float32)[None, None],
-    }
-
-
-def liere(
-    block: int, *, layers: int = 1, axes: int = 2, scale: float = 1.0, seed: int = 0
-) -> Array:
-    """models/rope_vit.py: uniform in [0, 2 pi) everywhere, heads of 64 channels, one head."""
-    shape = (axes, layers, 64 // block, block, block)
-    return (scale * rng(seed).uniform(0, 2 * np.pi, shape)).astype(np.float32)
-
-
-def degenerate_axis() -> Array:
-    """Blocks of 4 where axis 0 turns both planes alike and axis 1 mixes them."""
-    found = liere(4)
-    upper = np.zeros((4, 4))
-    upper[0, 1] = upper[2, 3] = 1.5
-    found[0, 0, 0] = upper
-    return found
-
-
-def mixed(vectors: Array | None = None) -> Tensors:
-    """rope-vit models/vit_rope.py: ``freqs`` (2, layers, heads * 32), theta 10, one random
-    direction a head. ``vectors`` (planes, 2) replace the first planes of the first head."""
-    magnitude = 10.0 ** (-4 * np.arange(16) / 64)
-    phi = rng(3).uniform(0, 2 * np.pi, (1, 2, 1))
-    turned = [phi, phi + np.pi / 2]
-    freqs = np.stack(
-        [np.concatenate([magnitude * f(p) for p in turned], axis=-1) for f in (np.cos, np.sin)]
-    ).reshape(2, 1, 64)
-    for k, vector in enumerate(() if vectors is None else vectors):
-        freqs[:, 0, k] = vector
-    return {"freqs": freqs.astype(np.float32)}
-
-
-def swin_axial() -> Tensors:
-    """rope-vit models/swin_transformer_rope.py: a buffer, theta 50, zeros as cos(pi / 2)."""
-    magnitude = 50.0 ** (-4 * np.arange(8) / 32)
-    phase = np.float32(np.pi / 2)
-    x = np.concatenate([magnitude, magnitude * np.cos(phase)])
-    y = np.concatenate([magnitude * 0.0, magnitude])
-    table = np.broadcast_to(np.stack([x, y])[:, None], (2, 3, 16))
-    return {"layers.0.blocks.0.attn.rope_freqs": table.astype(np.float32)}
-
-
-def jordan(method: str, gamma: float, eta: float, *, leaves: str = "") -> tuple[Tensors, Any]:
-    """jordan_rope/model.py: {"model", "config"} with base values; 2 layers, 2 heads of 8."""
-    raw = np.log(np.expm1(gamma)) + 0.05 * rng(1).standard_normal((2, 2, 2))
-    sheared = np.arctanh(eta / 0.1) + (0.05 if eta else 0.0) * rng(2).standard_normal((2, 2, 2))
-    tensors = {}
-    for layer in range(2):
-        path = f"blocks.{layer}.attn.positioner.{leaves}"
-        tensors[f"{path}raw_gamma"] = raw[layer].astype(np.float32)
-        if method != "damped_rope":
-            tensors[f"{path}raw_eta"] = sheared[layer].astype(np.float32)
-    config = {
-        "position_method": method, "dim": 16, "num_heads": 2, "num_layers": 2, "theta": 10000.0,
-        "gamma_min": 1e-4, "init_gamma": 1e-4, "eta_max": 0.1, "init_eta": 0.0,
-        "bounded_tau": True, "train_context": 256, "max_exponent": 30.0,
-    }  # fmt: skip
-    return tensors, config
 
 
 Example = tuple[str, Any, dict[str, Any]]
@@ -175,7 +81,7 @@ def duplicate_plane() -> dict[str, list[Example]]:
     return {
         "pass": [
             st("rope-mixed", mixed()),
-            st("swin-axial", swin_axial()),
+            st("swin-axial", layouts_rope_vit.swin((3,), 1, axial=True)),
             pt("damped", jordan("damped_rope", 1e-3, 0.0)),
         ],
         "fail": [
@@ -259,11 +165,6 @@ def under_rotation() -> dict[str, list[Example]]:
         "pass": [st("rope-mixed-wide", mixed_all(WIDE), **GRID)],
         "fail": [st("rope-mixed", mixed(), **GRID, severity="info")],
     }
-
-
-def mixed_all(vectors: Array) -> Tensors:
-    """One head, every plane as given."""
-    return {"freqs": np.asarray(vectors).T[:, None].astype(np.float32)}
 
 
 def grid_change() -> dict[str, list[Example]]:

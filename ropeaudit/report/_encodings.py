@@ -40,7 +40,7 @@ def describe(look: Look) -> str:
     if not spectrum.joint:
         noun = "frequency of each axis" if not look.is_tree else "plane of each branch"
     said = [
-        safe(encoding.kind),
+        *([] if encoding.kind == encoding.name else [safe(encoding.kind)]),
         f"{layers} × {show.plural(encoding.heads, 'head')} of {encoding.head_dim} channels",
         f"{_units(units, noun)} a head{_on(look)}",
         safe(encoding.dtype),
@@ -72,7 +72,8 @@ def encodings(ink: Ink, subject: Subject, *, tables: bool = False) -> None:
     for encoding in subject.encodings:
         look = look_at(encoding)
         ink.line()
-        ink.line(("  " + safe(encoding.name), "bold"), ("  " + describe(look), None))
+        ink.line(("  " + safe(encoding.name), "bold"))
+        ink.paragraph(describe(look), indent=4)
         for note in encoding.notes:
             ink.paragraph(f"note: {safe(note.message)}", indent=4, style="dim")
         settings = _settings(encoding)
@@ -125,18 +126,19 @@ def table(look: Look) -> tuple[tuple[str, ...], list[Row]]:
 
 def _columns(look: Look) -> Iterator[tuple[str, list[str]]]:
     """Titles with a cell for each layer."""
+    spectrum = look.spectrum
+    if not look.is_bias:
+        yield from _maps(look)
+    slopes = spectrum.eta[:, :, look.added].reshape(look.shape[0], -1)
+    if slopes.size:
+        yield "min slope", _cells(slopes.min(1))
+        yield "max slope", _cells(slopes.max(1))
+
+
+def _maps(look: Look) -> Iterator[tuple[str, list[str]]]:
     import numpy as np
 
     spectrum = look.spectrum
-    if look.is_bias:
-        from ropeaudit.checks.encodings._slopes import slopes
-
-        found = slopes(look)
-        if found is not None:
-            yield "min slope", _cells(found.min(1))
-            yield "median", _cells(np.median(found, axis=1))
-            yield "max", _cells(found.max(1))
-        return
     sizes = np.linalg.norm(spectrum.w, axis=-1) if spectrum.joint else np.abs(spectrum.w)
     sizes = sizes[:, :, look.rotary].reshape(len(sizes), -1)
     if sizes.size:
@@ -145,8 +147,9 @@ def _columns(look: Look) -> Iterator[tuple[str, list[str]]]:
         yield "max", _cells(sizes.max(1))
         yield "cluster", largest_clusters(look)
     for title, values in (("damping", spectrum.gamma), ("shear", np.abs(spectrum.eta))):
+        values = values[:, :, ~look.added].reshape(len(values), -1)
         if values.any():
-            yield f"max {title}", _cells(values.reshape(len(values), -1).max(1))
+            yield f"max {title}", _cells(values.max(1))
     if len(look.encoding.axes) > 1 and look.generators is not None:
         from ropeaudit.encodings._algebra import largest_commutator
 

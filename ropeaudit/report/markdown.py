@@ -19,6 +19,8 @@ from ropeaudit.report._kinds import (
 )
 
 if TYPE_CHECKING:
+    from ropeaudit.encodings.core import Encoding
+    from ropeaudit.verdict import Report, SubjectReport
     from ropeaudit.verdict import Report, SubjectReport
 
 FORMAT = "markdown"
@@ -71,10 +73,17 @@ def _details(report: SubjectReport, least: Severity) -> list[str]:
     elif not encoded:
         lines += [*(text(n.message) for n in subject.notes), ""]
     lines += [f"- **note**: {text(said)}" for said in idle if encoded]
+    lines += map(_encoding, subject.encodings)
     alone, together = undecidable(sorted(shown, key=rank))
     lines += [_item(f) for f in alone]
     lines += map(_one_for_all, together)
     return [*lines, ""] if shown or idle else lines
+
+
+def _encoding(encoding: Encoding) -> str:
+    from ropeaudit.report._encodings import describe, look_at
+
+    return f"- **encoding** {code(encoding.name)}: {text(describe(look_at(encoding)))}"
 
 
 def _item(finding: Finding) -> str:

@@ -58,9 +58,9 @@ class Look:
     @cached_property
     def is_damped(self) -> bool:
         """Whether it damps or shears, so that its maps are not orthogonal."""
-        s = self.spectrum
-        sheared = s.order > 1 and bool((s.eta != 0).any())
-        return not self.is_bias and (sheared or bool((s.gamma != 0).any()))
+        mapped = ~self.added
+        eta, gamma = (v[..., mapped] for v in (self.spectrum.eta, self.spectrum.gamma))
+        return bool((gamma != 0).any() or (eta != 0).any())
 
     @cached_property
     def rotary(self) -> Any:
@@ -69,6 +69,14 @@ class Look:
 
         sector = self.spectrum.sector or ("rotary",) * self.shape[2]
         return np.array([s == "rotary" for s in sector], dtype=bool)
+
+    @cached_property
+    def added(self) -> Any:
+        """(units,): which units are slopes of a bias and no maps."""
+        import numpy as np
+
+        sector = self.spectrum.sector or ("rotary",) * self.shape[2]
+        return np.array([s == "bias" for s in sector], dtype=bool)
 
     @property
     def blocks(self) -> Any:

@@ -97,7 +97,9 @@ def nearest(maps: Array) -> tuple[float, int, int]:
     gram = rows @ np.swapaxes(rows, -1, -2)
     apart = (square[:, :, None] + square[:, None, :] - 2 * gram).max(0)
     apart[np.tril_indices(count)] = np.inf
-    first, second = np.unravel_index(int(apart.argmin()), apart.shape)
+    # Of pairs that are equal up to rounding the shortest paths, which stand first.
+    closest = apart <= max(float(apart.min()), _ROUNDING**2)
+    first, second = np.unravel_index(int(closest.argmax()), apart.shape)
     found = np.linalg.norm((rows[:, first] - rows[:, second]), axis=-1).max() / np.sqrt(2 * n)
     return float(found), int(first), int(second)
 
