@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ropeaudit.document import Document
 from ropeaudit.facts import Json
 
-WORDS = ("alibi", "_rope_", "position_method", "rope_mixed", "rope_axial")
+WORDS = ("alibi", "patch16_rope", "position_method", "rope_mixed", "rope_axial")
 """Text that a config with such an encoding contains: keys, or parts of an architecture's name."""
 MODEL_TYPES = frozenset({"bloom", "mpt", "baichuan"})
 """Models whose encoding no key states, or only the width of one of their sizes."""
