@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 
 from ropeaudit.encodings._alibi import tokens
 from ropeaudit.encodings._grid import whole
-from ropeaudit.encodings._jordan_method import KEY, PLAIN, Plan, Values, method_of, parse
+from ropeaudit.encodings._jordan_method import (
+    KEY,
+    NAMED,
+    PLAIN,
+    SHOWN,
+    Plan,
+    Values,
+    method_of,
+    parse,
+)
 from ropeaudit.encodings._stored import facts, finite, misshaped, numbers
 from ropeaudit.encodings.interface import Sources
-from ropeaudit.errors import InvalidValue, quoted, quoted_path
+from ropeaudit.errors import InvalidValue, UsageError, quoted, quoted_path, suggestion
 from ropeaudit.facts import Fact, Origin, StoredTensor
 
 if TYPE_CHECKING:
@@ -32,6 +41,7 @@ def stored(sources: Sources, module: str) -> tuple[Plan, dict[str, list[StoredTe
     found = {leaf: _layers(sources, leaf) for leaf in LEAVES}
     tensors = [t for group in found.values() for t in group]
     if not tensors:
+        _require_known(sources.options.get("method"))
         return None
     method = method_of(sources.document, sources.options)
     if method is None:
@@ -59,6 +69,19 @@ def stored(sources: Sources, module: str) -> tuple[Plan, dict[str, list[StoredTe
                 where=tensors[0].name,
             )
     return plan, {leaf: found[leaf] for leaf in plan.learned}
+
+
+def _require_known(method: str | None) -> None:
+    """Raises UsageError for a method that nobody has, which would otherwise be passed over."""
+    if method is None or method in ("axial", *PLAIN):
+        return
+    try:
+        parse(method, None)
+    except InvalidValue:
+        known = ", ".join(("axial", *SHOWN))
+        raise UsageError(
+            f"method is {quoted(method)}, expected one of {known}{suggestion(method, NAMED)}"
+        ) from None
 
 
 def _layers(sources: Sources, leaf: str) -> list[StoredTensor]:
