@@ -147,6 +147,16 @@ def _of_encoding(subject: Subject, encoding: Encoding) -> Source:
             f"{quoted(encoding.name)} is an encoding of trees: its branches do not commute, so no "
             "common basis turns all of them into planes, and no list of frequencies says the same"
         )
+    if encoding.settings.get("ape-stores") == "operator" and encoding.kind == "ape-sequence":
+        return Source(
+            target=subject.target,
+            name=encoding.name,
+            origin="map",
+            kind=encoding.kind,
+            maps=checked(encoding.parameters["_primitives"], "map", encoding.name),
+            heads=encoding.heads,
+            notes=tuple(n.message for n in encoding.notes),
+        )
     generators = of(encoding).generators(encoding)
     if generators is None:
         raise Refused(
