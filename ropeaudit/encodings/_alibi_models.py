@@ -22,6 +22,11 @@ BAICHUAN_WIDTH = 5120
 BAICHUAN_LAYERS = 40
 """By which llama.cpp tells it."""
 
+_TWICE = Note(
+    "alibi_applied_twice",
+    "transformers 5.24 adds the bias of Falcon twice with eager attention, in the mask and to the "
+    "scores; the slopes here are those of sdpa, its default, which adds it once",
+)
 _METADATA_CONSTANT = frozenset({"bloom", "refact", "baichuan"})
 """Architectures for which llama.cpp sets the largest bias to 8 itself."""
 
@@ -180,10 +185,16 @@ def _falcon(f: Fields) -> Stated | None:
     f.stated("alibi")
     heads = f.whole("num_attention_heads", "n_head", default=71)
     width = f.whole("hidden_size", "n_embed", default=4544)
-    # Slopes and biases are bfloat16 in its code, whatever the weights are.
-    length = f.length("max_position_embeddings")
     return _made(
-        f, "falcon", heads, width, dtype="bfloat16", length=length, inside=True, rounded=True
+        f,
+        "falcon",
+        heads,
+        width,
+        dtype="bfloat16",  # of slopes and biases in its code, whatever the weights are
+        length=f.length("max_position_embeddings"),
+        inside=True,
+        rounded=True,
+        notes=(_TWICE,),
     )
 
 

@@ -19,6 +19,7 @@ from ropeaudit.resolve import resolve
 from tests.encodings import layouts_alibi as layouts
 from tests.encodings.layouts_jordan import config as jordan_config
 from tests.encodings.vectors import VECTORS
+from tests.gguf_files import write as write_gguf
 
 VECTOR = VECTORS["alibi"]
 
@@ -82,28 +83,95 @@ def test_falcon_adds_before_it_scales() -> None:
     assert one(old).heads == 32
 
 
-@pytest.mark.parametrize("name", ["bloom", "mpt", "falcon"])
-def test_the_logits_are_those_of_transformers(name: str) -> None:
-    """Weights of a real attention without projections to speak of: its biases alone."""
-    import torch
-    from transformers.models.bloom.modeling_bloom import build_alibi_tensor as bloom
-    from transformers.models.falcon.modeling_falcon import build_alibi_tensor as falcon
-    from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor as mpt
+def live(name: str, heads: int, width: int) -> Any:
+    """A one-layer model of transformers whose scores are its bias alone: all weights are 0.
 
-    heads, count, mask = 12, 9, torch.ones((1, 9), dtype=torch.long)
-    config = {"bloom": layouts.bloom, "mpt": layouts.mpt, "falcon": layouts.falcon}[name]
-    encoding = one(config(heads=heads, width=heads * 64))
-    if name == "mpt":
-        engine = mpt(heads, count).double()
-    else:
-        build = bloom if name == "bloom" else falcon
-        engine = build(mask, heads, torch.float32).double() / (8.0 if name == "falcon" else 1.0)
-    at = np.arange(float(count))[:, None]
-    own = alibi.bias(encoding, at, at)[0] * _alibi.softmax_scale(encoding)
-    # Softmax does not see what all keys of one query share.
-    last, theirs = own[:, -1], engine[:, 0].numpy()
-    tolerance = 2.0**-8 if name == "falcon" else 1e-5
-    assert theirs - theirs[:, -1:] == pytest.approx(last - last[:, -1:], rel=1e-5, abs=tolerance)
+    Eager attention, because only that tells its weights.
+    """
+    import torch
+    import transformers as t
+
+    shared = {"vocab_size": 12, "bos_token_id": 1, "eos_token_id": 2}
+    config, model = {
+        "bloom": (
+            t.BloomConfig(n_head=heads, hidden_size=width, n_layer=1, **shared),
+            t.BloomModel,
+        ),
+        "mpt": (t.MptConfig(n_heads=heads, d_model=width, n_layers=1, **shared), t.MptModel),
+        "falcon": (
+            t.FalconConfig(
+                num_attention_heads=heads, hidden_size=width, num_hidden_layers=1, alibi=True,
+                **shared,
+            ),
+            t.FalconModel,
+        ),
+    }[name]  # fmt: skip
+    config._attn_implementation = "eager"
+    made = model(config).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.zero_()
+    return made
+
+
+def weights(encoding: Encoding, times: float = 1.0) -> Any:
+    """Attention weights (1, heads, 9, 9) of the bias alone, by the torch module."""
+    import torch
+
+    from ropeaudit.encodings.torch.alibi import Module
+
+    still = torch.zeros((1, encoding.heads, 9, encoding.head_dim), dtype=torch.float64)
+    at = torch.arange(9.0)[:, None]
+    logits = times * Module(encoding)(still, still, at, at) * _alibi.softmax_scale(encoding)
+    later = torch.ones((9, 9), dtype=torch.bool).triu(1)
+    return logits.masked_fill(later, -torch.inf).softmax(-1)
+
+
+@pytest.mark.parametrize("heads", [4, 12])
+@pytest.mark.parametrize("name", ["bloom", "mpt"])
+def test_attention_is_that_of_transformers(name: str, heads: int) -> None:
+    import torch
+
+    model = live(name, heads, heads * 24)
+    (encoding,) = resolve(model).encodings
+    assert (encoding.heads, encoding.head_dim) == (heads, 24)
+    with torch.no_grad():
+        engine = model(torch.arange(9)[None], output_attentions=True).attentions[0].double()
+    assert (engine - weights(encoding)).abs().max() < 1e-6
+    assert (engine[0, 0] - engine[0, -1]).abs().max() > 1e-2  # heads do differ
+
+
+def test_transformers_builds_mpt_with_eight_whatever_the_config_says() -> None:
+    import torch
+
+    model = live("mpt", 4, 96)
+    model.config.attn_config.alibi_bias_max = 16
+    (encoding,) = resolve(model).encodings
+    assert encoding.settings["bias_max"] == 16.0
+    assert [n.kind for n in encoding.notes] == ["alibi_bias_max_ignored"]
+    with torch.no_grad():
+        engine = model(torch.arange(9)[None], output_attentions=True).attentions[0].double()
+    eight = one(layouts.mpt(4, 96))
+    assert (engine - weights(eight)).abs().max() < 1e-6
+    assert (engine - weights(encoding)).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("heads", [4, 12])
+def test_falcon_gets_its_bias_once_with_sdpa_and_twice_with_eager(heads: int) -> None:
+    import torch
+
+    model = live("falcon", heads, heads * 24)
+    (encoding,) = resolve(model).encodings
+    masks: list[Any] = []
+    model.h[0].self_attention.register_forward_pre_hook(
+        lambda _module, _args, given: masks.append(given["attention_mask"]), with_kwargs=True
+    )
+    with torch.no_grad():
+        eager = model(torch.arange(9)[None], output_attentions=True).attentions[0].double()
+    # The mask is what sdpa adds; the eager code adds the bias to the scores as well.
+    assert (masks[0].double().softmax(-1) - weights(encoding)).abs().max() < 2e-3
+    assert (eager - weights(encoding, 2.0)).abs().max() < 2e-3
+    assert [n.kind for n in encoding.notes] == ["alibi_applied_twice"]
 
 
 def test_baichuan_by_its_width() -> None:
@@ -202,3 +270,17 @@ def test_a_config_resolves_to_an_encoding(
     assert [e.kind for e in subject.encodings] == ["alibi"]
     assert subject.schedules == ()
     assert any(n.kind == "no_rotary" for n in subject.notes) is note  # it still does not rotate
+
+
+def test_a_gguf_file_resolves_to_an_encoding(tmp_path: Path) -> None:
+    keys = {
+        "attention.head_count": 32, "embedding_length": 4096, "context_length": 2048,
+        "block_count": 32, "attention.max_alibi_bias": 8.0,
+    }  # fmt: skip
+    path = write_gguf(tmp_path / "mpt.gguf", "mpt", keys)
+    subject = resolve(str(path))
+    (encoding,) = subject.encodings
+    assert encoding.parameters["slopes"][0] == pytest.approx(_alibi.slopes(32))
+    assert [n.kind for n in subject.notes] == ["no_rotary"]
+    plain = write_gguf(tmp_path / "off.gguf", "mpt", keys | {"attention.max_alibi_bias": 0.0})
+    assert resolve(str(plain)).encodings == ()
