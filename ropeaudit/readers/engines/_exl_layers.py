@@ -4,7 +4,8 @@
 from the source: ``need`` keys without which loading stops, ``assert`` values it insists on (where
 they are stated; with 1 as third item, always), ``text`` the part with the language model, ``style``
 the pairing (default half), ``theta`` the base of a file without one, ``head`` the width: a field or
-a default for head_dim, ``ratio`` DeepSeek's mscale, ``l`` a rule for layers, ``kind`` a function
+a default for head_dim, ``ratio`` DeepSeek's mscale, ``strict`` a base of another type
+stops loading, ``l`` a rule for layers, ``kind`` a function
 below, ``still`` no rotary layers, ``skip`` not looked at.
 """
 
@@ -128,13 +129,13 @@ RULES: dict[str, Callable[[Arch], list[bool]]] = {
 }  # fmt: skip
 
 
-def _two(full: list[Turn], local: list[Turn], flags: list[bool]) -> list[Turn]:
-    """Tables of full and of sliding layers; a kind without layers is left out."""
+def _two(full: Settings, local: Settings, flags: list[bool]) -> list[Turn]:
+    """Tables of full and of sliding layers; a kind without layers is never built."""
     found = []
-    for label, made, wanted in ((FULL, full, False), (SLIDING, local, True)):
+    for label, given, wanted in ((FULL, full, False), (SLIDING, local, True)):
         layers = _indices([flag is wanted for flag in flags])
         if layers:
-            found += [replace(turn, label=label, layers=layers) for turn in made]
+            found += turns(given, label=label, layers=layers)
     return found
 
 
@@ -143,11 +144,13 @@ def gemma3(arch: Arch) -> list[Turn]:
     flags = arch.sliding(period=6) or [False] * arch.count()
     head = arch.head()
     local = settings(arch.raw.inside("", {}), head)
-    return _two(turns(arch.settings()), turns(local), flags)
+    return _two(arch.settings(), local, flags)
 
 
 def gemma4(arch: Arch) -> list[Turn]:
-    """gemma4.py 62-63, 74-88, 110-130, 233: the dicts by layer type are all it reads."""
+    """gemma4.py 62-63, 74-99, 110-130, 233: the dicts by layer type are all it reads."""
+    if read(arch.raw, "int", "hidden_size_per_layer_input"):
+        raise Refuses("it does not implement per-layer inputs")
     head = size(arch.raw, "head_dim")
     wide = size(arch.raw, "global_head_dim", default=head)
     kinds = arch.kinds(SLIDING, FULL)
@@ -159,7 +162,7 @@ def gemma4(arch: Arch) -> list[Turn]:
         parameters = arch.raw.inside("rope_parameters", {})
         raw = parameters.inside(label, inner)
         kind = read(raw, "str", "rope_type")
-        made[label] = turns(settings(raw, width, base=base, kind=kind))
+        made[label] = settings(raw, width, base=base, kind=kind)
     return _two(made[FULL], made[SLIDING], [kind == SLIDING for kind in kinds])
 
 
@@ -167,7 +170,7 @@ def olmo3(arch: Arch) -> list[Turn]:
     """olmo3.py 39-58, 100-104: sliding layers are plain; without a list all are full."""
     kinds = arch.kinds(SLIDING, FULL)
     flags = [kind == SLIDING for kind in kinds] if kinds else [False] * arch.count()
-    return _two(turns(arch.settings()), turns(arch.settings(kind="default")), flags)
+    return _two(arch.settings(), arch.settings(kind="default"), flags)
 
 
 def laguna(arch: Arch) -> list[Turn]:
@@ -186,14 +189,16 @@ def laguna(arch: Arch) -> list[Turn]:
 
 
 def mimo_v2(arch: Arch) -> list[Turn]:
-    """mimo_v2.py 139-143, 189-193, 262: two bases."""
+    """mimo_v2.py 125-143, 189-193, 262: two bases."""
     count = arch.count()
     pattern = read(arch.raw, "list", "hybrid_layer_pattern", default=[0] * count)
     if len(pattern) != count:
         raise Refuses(f"hybrid_layer_pattern has {len(pattern)} entries for {count} layers")
+    if read(arch.raw, "int", "swa_head_dim", default=arch.head()) != arch.head():
+        raise Refuses("it supports no other head width in sliding layers")
     swa = ("swa_rope_theta", "rope_theta", "rope_parameters->rope_theta")
     local = arch.settings(theta=swa)
-    return _two(turns(arch.settings()), turns(local), [flag == 1 for flag in pattern])
+    return _two(arch.settings(), local, [flag == 1 for flag in pattern])
 
 
 def muse(arch: Arch) -> list[Turn]:
@@ -216,14 +221,16 @@ def spark2_5(arch: Arch) -> list[Turn]:
     """spark2_5.py 62-84, 102-105: base and part by layer type, no scaling."""
     kinds = arch.kinds(SLIDING, FULL) or [FULL] * arch.count()
     parameters = read(arch.raw, "dict", "rope_parameters", default={})
-    made, head = {}, arch.head()
-    for label in (FULL, SLIDING):
+    found, head = [], arch.head()
+    for label in dict.fromkeys(map(str, kinds)):
         own = parameters.get(label)
         inner = arch.raw.inside("rope_parameters", {}).inside(label, own or {})
         base = inner.number("rope_theta", 10000.0)
         rotary = int(head * inner.number("partial_rotary_factor", 1.0))
-        made[label] = [Turn(base=base, rotary=whole(rotary, "the width", MAX_WIDTH), head=head)]
-    return _two(made[FULL], made[SLIDING], [kind == SLIDING for kind in kinds])
+        layers = _indices([kind == label for kind in kinds])
+        width = whole(rotary, "the rotary width", MAX_WIDTH)
+        found.append(Turn(base=base, rotary=width, head=head, label=label, layers=layers))
+    return found
 
 
 def step3(arch: Arch) -> list[Turn]:
@@ -255,6 +262,8 @@ KINDS: dict[str, Callable[[Arch], list[Turn]]] = {
 def tables(arch: Arch) -> list[Turn]:
     """Every table of the architecture's language model."""
     kind, rule = arch.entry.get("kind"), arch.entry.get("l")
+    if arch.entry.get("strict"):
+        read(arch.raw, "float", "rope_theta")
     if kind is not None:
         return KINDS[kind](arch)
     if rule == "hybrid":

@@ -68,7 +68,8 @@ OWN: dict[str, dict[str, Any]] = {
         ],
     },
     "gptj": {"rotary_dim": 8}, "phixtral": {"rotary_dim": 8}, "qwen": {"kv_channels": 16},
-    "plamo": {"n_shared_head": 2}, "gemma3n": {"sliding_window": 8}, "spark2_5": {"hidden_act": "gelu"},
+    "plamo": {"n_shared_head": 2}, "gemma3n": {"sliding_window": 8},
+    "spark2_5": {"hidden_act": "gelu"},
     "recurrent_gemma": {
         "num_key_value_heads": 1, "block_types": ["recurrent", "attention", "recurrent"],
     },
@@ -83,6 +84,10 @@ OWN: dict[str, dict[str, Any]] = {
     "lfm2_moe": {"layer_types": ["conv", "full_attention", "conv", "full_attention"]},
     "olmo_hybrid": {"layer_types": ["linear_attention"] * 3 + ["full_attention"]},
     "openelm": {"num_kv_heads": [2] * LAYERS},
+}  # fmt: skip
+YARN: dict[str, list[Any]] = {
+    "beta_fast": [32, 16], "beta_slow": [1, 2], "mscale": [1.0, 0.707, 0],
+    "mscale_all_dim": [1.0, 0.707, 0], "attention_factor": [1.0], "truncate": [False],
 }  # fmt: skip
 POSITION = (
     "rope_theta", "rope_scaling", "rope_parameters", "head_dim", "max_position_embeddings",
@@ -187,12 +192,11 @@ def _channels(entry: dict[str, Any], out: dict[str, Any]) -> int:
 
 def _parameters(rng: random.Random, channels: int) -> dict[str, Any]:
     if rng.random() < 0.5:
-        inner = {
+        return {
             kind: {**(scaling(rng, channels) if rng.random() < 0.5 else {"rope_type": "default"}),
                    "rope_theta": rng.choice([10000.0, 1e6])}
             for kind in ("full_attention", "sliding_attention")
         }  # fmt: skip
-        return inner
     found = scaling(rng, channels) if rng.random() < 0.7 else {"rope_type": "default"}
     if rng.random() < 0.8:
         found["rope_theta"] = rng.choice([10000.0, 250000.0])
@@ -216,17 +220,10 @@ def scaling(rng: random.Random, channels: int) -> dict[str, Any]:
         out["factor"] = rng.choice([2.0, 4.0, 8, 1.5, 1.0])
     if rng.random() < 0.6:
         out["original_max_position_embeddings"] = rng.choice([16, 32, 64])
-    if kind in ("llama3", "odd"):
-        if rng.random() < 0.7:
-            out["low_freq_factor"], out["high_freq_factor"] = 1.0, rng.choice([4.0, 2.0])
+    if kind in ("llama3", "odd") and rng.random() < 0.7:
+        out["low_freq_factor"], out["high_freq_factor"] = 1.0, rng.choice([4.0, 2.0])
     if kind.endswith("yarn"):
-        for key, values in (
-            ("beta_fast", [32, 16]), ("beta_slow", [1, 2]), ("mscale", [1.0, 0.707, 0]),
-            ("mscale_all_dim", [1.0, 0.707, 0]), ("attention_factor", [1.0]),
-            ("truncate", [False]),
-        ):  # fmt: skip
-            if rng.random() < 0.4:
-                out[key] = rng.choice(values)
+        out.update({k: rng.choice(v) for k, v in YARN.items() if rng.random() < 0.4})
     if kind in ("longrope", "su") or rng.random() < 0.25:
         out["short_factor"] = [1.0 + 0.01 * k for k in range(channels)]
         out["long_factor"] = [1.0 + 0.3 * k for k in range(channels)]
