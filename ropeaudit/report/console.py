@@ -79,6 +79,8 @@ def render_schedules(subjects: Sequence[Subject], view: View | None = None) -> s
             for schedule in subject.schedules:
                 _values(ink, schedule.name, schedule.inv_freq)
                 _sources(ink, schedule.name, schedule.provenance, subject)
+            for encoding in subject.encodings:
+                _sources(ink, encoding.name, encoding.provenance, subject)
             for schedule in _readers.schedules(subject):
                 _values(ink, f"{schedule.reader} {schedule.name}", schedule.inv_freq)
     return ink.text()
