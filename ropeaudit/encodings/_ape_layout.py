@@ -126,7 +126,7 @@ def _algebraic(path: str, group: dict[str, StoredTensor], sources: Sources) -> E
         raise misshaped(tensor, "square matrices (count, n, n)")
     taken = _Taken(sources)
     layout = taken.choice("ape-layout", LAYOUT, _guess(group, sources))
-    if "identity" in group:  # stored by trees alone
+    if layout != "sequence":  # the start symbol tells, or an option that only one layout has
         taken.assumed.discard("ape-layout")
     stores = taken.choice("ape-stores", STORES)
     if stores == "generator":

@@ -80,6 +80,8 @@ class TestLayouts:
         a = layouts.drawn(8, 32)  # CIFAR: 2 axes, 4 heads of 64
         encoding = one({layouts.KEY: a}, {"grid": "8x8", "test-grid": "12x10"})
         assert (encoding.kind, encoding.heads, encoding.head_dim) == ("ape-grid", 4, 64)
+        assert "ape-layout" not in encoding.assumed
+        assert {n.kind for n in encoding.notes} == {"ape_skew"}
         assert encoding.positions.trained == (8, 8)
         assert encoding.positions.used == (12, 10)
         assert encoding.positions.extent == (11.0, 9.0)

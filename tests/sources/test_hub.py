@@ -204,3 +204,17 @@ def test_the_environment_is_honoured_in_a_new_process(hub: Hub) -> None:
     done = subprocess.run(run, env=env, capture_output=True, text=True, check=False)
     assert "HF_HUB_OFFLINE forbids it" in done.stderr
     assert len(hub.requests) == before
+
+
+def test_parameters_of_encodings_are_fetched_when_they_are_read(hub: Hub) -> None:
+    numpy = pytest.importorskip("numpy")
+    values = numpy.arange(32, dtype=numpy.float32).reshape(2, 4, 4)
+    name = "positional_encoder._primitives"
+    hub.repos["org/name"] = {
+        "model.safetensors": safetensors({name: ([2, 4, 4], values.tobytes())}, pad=8)
+    }
+    (tensor,) = read("hf:org/name").tensors
+    before = sum(n for _, n in hub.sent("model.safetensors"))
+    assert (tensor.name, tensor.location.file) == (name, "hf:org/name/model.safetensors")
+    assert numpy.array_equal(tensor.read(), values)
+    assert sum(n for _, n in hub.sent("model.safetensors")) == before + values.nbytes
