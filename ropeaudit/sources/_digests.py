@@ -1,7 +1,8 @@
 """What pins the files behind a schedule: their sha256, so that a certificate says which they were.
 
 A config counts in full. Of a checkpoint the header counts, because weights take no part in a
-schedule: 15 GB are not read to state what a hundred numbers came from.
+schedule: 15 GB are not read to state what a hundred numbers came from. Where the parameters of a
+learned encoding are among the weights, the whole file counts up to a size.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from ropeaudit.sources._files import RegularFile
 
 _WHOLE = 8 * 1024 * 1024
 """Files of other formats than weights are counted in full up to this size."""
+_WHOLE_ENCODING = 1024 * 1024 * 1024
+"""Weights that hold a learned encoding are counted in full up to this size."""
 _BLOCK = 1 << 20
 
 
@@ -27,20 +30,22 @@ def inputs(reading: Reading) -> Iterator[dict[str, Any]]:
     ``part`` is ``header``: the digest is of the leading ``bytes`` bytes. What cannot be read again
     (a live module, weights on a server) has no entry; its table stands in the certificate itself.
     """
+    learned = {tensor.location.file for tensor in reading.tensors}
     for file in reading.files:
-        found = _digest(file)
+        found = _digest(file, _WHOLE_ENCODING if file.path in learned else 0)
         if found is not None:
             name = file_name(reading.target, file.path)
             yield {"target": reading.target, "file": name, **found}
 
 
-def _digest(file: InputFile) -> dict[str, Any] | None:
+def _digest(file: InputFile, whole: int) -> dict[str, Any] | None:
+    """The entry's own part; all of a file of at most ``whole`` bytes counts."""
     if file.content is not None:
         return {"sha256": sha256(file.content).hexdigest(), "bytes": len(file.content)}
     if not Path(file.path).is_file():
         return None
     with RegularFile(file.path) as opened:
-        header = _header(file, opened)
+        header = None if opened.size <= whole else _header(file, opened)
         size = opened.size if header is None else header
         part = {} if header is None else {"part": "header"}
         return {"sha256": _leading(opened, size), "bytes": size, **part}

@@ -197,6 +197,10 @@ class TestVectors:
         w, _ = ape.operators(encoding, positions(1, (1,)))
         assert w[0, 0, 0] == pytest.approx(np.array(vector["C"]), abs=1e-14)
         assert algebra.orthogonality_defect(w).max() < 1e-14
+        v = np.array(vector["householder_v"])
+        mirror = np.eye(8) - 2.0 * np.outer(v, v) / (v @ v)
+        built = mirror @ block_diagonal(rotations(np.array(vector["theta"]))) @ mirror.T
+        assert w[0, 0, 0] == pytest.approx(built, abs=1e-14)
         log = principal_log(np.array(vector["C"]))
         assert log is not None
         assert log == pytest.approx(np.array(vector["B_generator"]), abs=1e-14)
@@ -244,6 +248,9 @@ class TestVectors:
         w = ape.spectrum(encoding).w[0, :, :, 0]
         assert w == pytest.approx(np.tile(angles, (2, 1)), abs=1e-6)
         assert len(set(angles)) == vector["distinct"]
+        rope = 10000.0 ** (-np.arange(32) / 32)
+        assert rope == pytest.approx(np.array(vector["true_rope_angles"]), rel=1e-14)
+        assert len(set(rope)) == 2 * vector["distinct"]
 
     def test_the_public_fit_splits_twins_beyond_the_noise(self) -> None:
         """Exact equality misses the inherited twins of a fitted checkpoint."""

@@ -127,3 +127,16 @@ def test_a_config_from_a_server_counts_by_what_was_received() -> None:
 )
 def test_files_are_named_as_seen_from_their_target(target: str, path: str, name: str) -> None:
     assert file_name(target, path) == name
+
+
+def test_learned_encodings_count_with_their_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numpy = pytest.importorskip("numpy")
+    save_file = pytest.importorskip("safetensors.numpy").save_file
+    path = tmp_path / "a.safetensors"
+    save_file({"positional_encoder._primitives": numpy.ones((2, 4, 4), numpy.float32)}, path)
+    (found,) = entries(path)
+    assert found == {"target": str(path), "file": "a.safetensors", **digest(path.read_bytes())}
+    monkeypatch.setattr("ropeaudit.sources._digests._WHOLE_ENCODING", 100)
+    assert entries(path)[0]["part"] == "header"  # too large to be read for this
