@@ -11,7 +11,15 @@ from typing import Any
 from ropeaudit.errors import SourceError, UsageError, quoted_path
 from ropeaudit.proofs._agreement import disagreements
 from ropeaudit.proofs._claims import REQUIRED, known, selected
-from ropeaudit.proofs.certificate import Certificate, Part, assemble, prove, stated_by
+from ropeaudit.proofs._encoding_entries import disagreements as encodings_disagree
+from ropeaudit.proofs.certificate import (
+    Certificate,
+    Part,
+    assemble,
+    encodings_stated_by,
+    prove,
+    stated_by,
+)
 from ropeaudit.records import replace
 from ropeaudit.resolve import attempt, failed
 from ropeaudit.schedule.subject import Problem, Subject
@@ -60,7 +68,7 @@ def _part(subject: Subject, names: Sequence[str], ulp: int) -> tuple[Part, list[
         return Part(subject=subject), []
     try:
         part = prove(subject, names, ulp=ulp)
-        return part, list(inputs(subject.reading)) if subject.reading and part.exhibits else []
+        return part, list(inputs(subject.reading)) if subject.reading and not part.is_empty else []
     except SourceError as error:
         problem = Problem(error.kind, str(error), error.where)
         return Part(subject=replace(subject, error=problem)), []
@@ -121,6 +129,9 @@ def _strange(document: Mapping[str, Any], target: str, options: Mapping[str, Any
     ulp = max((s["tolerance"] for s in held.values()), default=0)
     about = f"the certificate is not about {quoted_path(target)}"
     said = [f"{about}: {d}" for d in disagreements(held, stated_by(subject, ulp))]
+    encodings = [e for e in document.get("encodings", ()) if e["target"] == name]
+    own = encodings_stated_by(subject)
+    said += [f"{about}: {d}" for d in encodings_disagree(encodings, own)]
     return said[:1] + ([_HINT] if said else [])
 
 
@@ -134,7 +145,8 @@ def _meant(document: Mapping[str, Any], target: str, files: Sequence[str]) -> Se
     That is the one of the same name; else those whose files are named alike, since a copy of a
     model may lie anywhere; else, where there is one only, that one. None for no target.
     """
-    by_target: dict[str, list[str]] = {s["target"]: [] for s in document["schedules"]}
+    parts = (*document["schedules"], *document.get("encodings", ()))
+    by_target: dict[str, list[str]] = {s["target"]: [] for s in parts}
     for entry in document["inputs"]:
         by_target.setdefault(entry["target"], []).append(entry["file"])
     if target in by_target:

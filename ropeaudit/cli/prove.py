@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ropeaudit.cli import _options as option
+from ropeaudit.records import field, record
 
 if TYPE_CHECKING:
     from ropeaudit.config import Settings
@@ -36,10 +37,11 @@ _CODES = {"verified": 0, "refused": 1}
 
 def complete_claim(incomplete: str) -> list[str]:
     """The last name of a comma list, completed."""
-    from ropeaudit.proofs._claims import provers
+    from ropeaudit.proofs._claims import ABOUT_ENCODINGS, provers
 
     before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{n}" for n in provers() if n.startswith(last)]
+    names = dict.fromkeys((*provers(), *ABOUT_ENCODINGS))
+    return [f"{before}{comma}{n}" for n in names if n.startswith(last)]
 
 
 Ulp = Annotated[
@@ -100,6 +102,9 @@ def command(
     output: option.Output = None,
     context: option.Context = None,
     override: option.Override = None,
+    ape_skew: option.ApeSkew = None,
+    ape_tree_layout: option.ApeTreeLayout = None,
+    encoding: option.EncodingOption = None,
     offline: option.Offline = None,
     color: option.Color = None,
     verbose: VerboseProve = False,
@@ -122,14 +127,16 @@ def command(
     files = _output.outputs(output, [*(targets or ()), *([check] if check else [])])
     for name in (settings.format, *(name for name, _ in files)):
         check_format(name)
+    stated = option.encoding(ape_skew, ape_tree_layout, encoding)
     if check is not None:
         _require_alone(ulp=ulp, require=require, candidates=candidates)
         if not targets:
-            _require_alone(override=override, context=context)
-        code = _check(check, targets or (), override or (), settings, files, verbose=verbose)
+            _require_alone(override=override, context=context, encoding=encoding)
+        told = _Told(tuple(override or ()), stated)
+        code = _check(check, targets or (), told, settings, files, verbose=verbose)
         raise typer.Exit(code)
     certificate, required = _prove(
-        targets or (), settings, tuple(override or ()),
+        targets or (), settings, _Told(tuple(override or ()), stated),
         ulp="8" if ulp is None else ulp, require=require, candidates=candidates,
     )  # fmt: skip
 
@@ -144,6 +151,14 @@ def command(
     raise typer.Exit(certificate.exit_code(required))
 
 
+@record()
+class _Told:
+    """What the user says of targets beyond what their files hold."""
+
+    overrides: tuple[str, ...] = ()
+    encoding: Mapping[str, str] = field(default_factory=dict)
+
+
 def _require_alone(**given: object) -> None:
     """A certificate says what it says; an option that would change nothing is no gate."""
     from ropeaudit.errors import UsageError
@@ -156,7 +171,7 @@ def _require_alone(**given: object) -> None:
 def _prove(
     targets: Sequence[str],
     settings: Settings,
-    override: tuple[str, ...],
+    told: _Told,
     *,
     ulp: str,
     require: list[str] | None,
@@ -174,7 +189,8 @@ def _prove(
         require=required,
         candidates=candidates,
         contexts=settings.context,
-        overrides=override,
+        overrides=told.overrides,
+        encoding=told.encoding,
         offline=settings.offline,
     )
     return certificate, required
@@ -197,7 +213,7 @@ def _say_what_is_missing(certificate: Certificate) -> None:
         subject = part.subject
         if subject.error is not None:
             said = subject.error.message
-        elif not part.exhibits:
+        elif part.is_empty:
             said = "; ".join(n.message for n in subject.notes) or "no schedule was found"
         else:
             continue
@@ -207,7 +223,7 @@ def _say_what_is_missing(certificate: Certificate) -> None:
 def _check(
     file: str,
     targets: Sequence[str],
-    override: Sequence[str],
+    told: _Told,
     settings: Settings,
     files: list[tuple[str, Path]],
     *,
@@ -220,12 +236,13 @@ def _check(
         _certificate(file),
         targets,
         contexts=settings.context if targets else (),
-        overrides=tuple(override),
+        overrides=told.overrides,
+        encoding=told.encoding,
         offline=settings.offline,
     )
 
     def render(name: str, view: View) -> str:
-        from ropeaudit.report._certificate import render_check
+        from ropeaudit.report._verification import render_check
 
         return render_check(name, file, result, view)
 

@@ -13,6 +13,8 @@ from ropeaudit.proofs.interface import Claim, Exhibit
 
 REQUIRED = ("form", "distinct")
 """What ``prove`` requires unless it is told otherwise."""
+ABOUT_ENCODINGS = ("skew", "distinct", "relative")
+"""Claims about encodings that are no single table; they are always made."""
 ON_REQUEST = frozenset({"candidates"})
 """Claims that decide nothing and take seconds: made only when somebody asks."""
 _FIRST = ("form", "recovery", "distinct", "relations", "geometric", "aliasing", "candidates")
@@ -60,11 +62,11 @@ def selected(required: Iterable[str] = (), *, candidates: bool = False) -> tuple
 def known(names: Iterable[str]) -> tuple[str, ...]:
     """``names`` without repetitions; raises UsageError for one that is no claim, or for none."""
     found = tuple(dict.fromkeys(names))
+    every = tuple(dict.fromkeys((*provers(), *ABOUT_ENCODINGS)))
     for name in found:
-        if name not in provers():
+        if name not in every:
             raise UsageError(
-                f"no claim {quoted(name)}; known: {', '.join(provers())}"
-                f"{suggestion(name, provers())}"
+                f"no claim {quoted(name)}; known: {', '.join(every)}{suggestion(name, every)}"
             )
     return found
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from ropeaudit.proofs._claims import ABOUT_ENCODINGS
 from ropeaudit.proofs._spectra import Planes, brackets, equal_vectors, planes
 from ropeaudit.proofs.interface import Claim, Status
 from ropeaudit.records import record
@@ -18,7 +19,7 @@ from ropeaudit.records import record
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array, Encoding
 
-CLAIMS = ("skew", "distinct", "relative")
+CLAIMS = ABOUT_ENCODINGS
 """Every claim about an encoding, in this order."""
 SHOWN = 64
 """Clusters that the evidence lists."""

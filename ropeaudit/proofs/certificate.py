@@ -16,23 +16,32 @@ from typing import Any
 from ropeaudit._version import __version__
 from ropeaudit.exact import encoding
 from ropeaudit.facts import file_name
-from ropeaudit.proofs import stated
-from ropeaudit.proofs._claims import REQUIRED, claims
+from ropeaudit.proofs import _encoding_entries, stated
+from ropeaudit.proofs._claims import ABOUT_ENCODINGS, REQUIRED, claims
 from ropeaudit.proofs.interface import Claim, Exhibit, Status
 from ropeaudit.records import field, record, replace
 from ropeaudit.schedule.subject import Subject
 
 SCHEMA = "ropeaudit/certificate/1"
-_LISTS = ("inputs", "schedules", "claims")
+_LISTS = ("inputs", "schedules", "claims", "encodings")
 
 
 @record(kw_only=True)
 class Part:
-    """One target of a certificate: what was read, its exhibits, and all claims about them."""
+    """One target of a certificate: what was read, its exhibits, and all claims about them.
+
+    ``encoding_claims`` are those about ``subject.encodings``, encoding by encoding.
+    """
 
     subject: Subject
     exhibits: tuple[Exhibit, ...] = ()
     claims: tuple[Claim, ...] = ()
+    encoding_claims: tuple[Claim, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing to prove anything of."""
+        return not (self.exhibits or self.encoding_claims)
 
 
 @record(kw_only=True)
@@ -48,8 +57,8 @@ class Certificate:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """All claims, schedule by schedule."""
-        return tuple(claim for part in self.parts for claim in part.claims)
+        """All claims, schedule by schedule, then encoding by encoding, target by target."""
+        return tuple(c for part in self.parts for c in (*part.claims, *part.encoding_claims))
 
     @property
     def sha256(self) -> str:
@@ -59,12 +68,13 @@ class Certificate:
     def exit_code(self, required: Iterable[str] = REQUIRED) -> int:
         """2 an unreadable target, 1 a required claim refuted, 3 one undecided or nothing, else 0.
 
-        A target without schedules, or without one of the required claims, is undecided.
+        A target without schedules, or without one of the required claims, is undecided. Of an
+        encoding only its own claims can be required, and one of them has to be.
         """
         wanted = tuple(required)
         if any(part.subject.error for part in self.parts):
             return 2
-        made = [(c.claim, c.status) for part in self.parts for c in part.claims]
+        made = [(c.claim, c.status) for c in self.claims]
         if any(status is Status.REFUTED for name, status in made if name in wanted):
             return 1
         decided = bool(self.parts) and all(
@@ -73,7 +83,9 @@ class Certificate:
             for e in part.exhibits
             for name in wanted
         )
-        empty = any(not part.exhibits for part in self.parts)
+        if any(part.encoding_claims for part in self.parts):
+            decided = decided and any(name in ABOUT_ENCODINGS for name in wanted)
+        empty = any(part.is_empty for part in self.parts)
         undecided = any(status is Status.UNDECIDED for name, status in made if name in wanted)
         return 0 if decided and not empty and not undecided else 3
 
@@ -104,7 +116,12 @@ def prove(subject: Subject, names: Sequence[str], *, ulp: int = 8, bits: int | N
         for exhibit in found
         for claim in claims(exhibit, names)
     )
-    return Part(subject=subject, exhibits=tuple(found), claims=tuple(made))
+    return Part(
+        subject=subject,
+        exhibits=tuple(found),
+        claims=tuple(made),
+        encoding_claims=_encoding_entries.made(subject) if subject.encodings else (),
+    )
 
 
 def stated_by(subject: Subject, ulp: int) -> dict[str, Any]:
@@ -123,6 +140,7 @@ def assemble(parts: Iterable[Part], inputs: Iterable[Mapping[str, Any]]) -> Cert
             "inputs": list(inputs),
             "schedules": [_schedule(p.subject, e) for p in parts for e in p.exhibits],
             "claims": [_claim(claim) for p in parts for claim in p.claims],
+            **_encodings(parts),
         }
     )
     digest = sha256(canonical(document)).hexdigest()
@@ -130,6 +148,24 @@ def assemble(parts: Iterable[Part], inputs: Iterable[Mapping[str, Any]]) -> Cert
         document={"schema": SCHEMA, "sha256": digest, **document},
         parts=parts,
     )
+
+
+def _encodings(parts: Iterable[Part]) -> dict[str, Any]:
+    """The key ``encodings``; absent where no target has one."""
+    found = [
+        entry
+        for part in parts
+        if part.encoding_claims
+        for entry in _encoding_entries.entries(part.subject, part.encoding_claims)
+    ]
+    return {"encodings": found} if found else {}
+
+
+def encodings_stated_by(subject: Subject) -> list[dict[str, Any]]:
+    """The encodings that a certificate of ``subject`` would have."""
+    said = _encoding_entries.made(subject) if subject.encodings else ()
+    found: list[dict[str, Any]] = _valid(list(_encoding_entries.entries(subject, said)))
+    return found
 
 
 def canonical(document: Mapping[str, Any]) -> bytes:

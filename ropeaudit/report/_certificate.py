@@ -14,14 +14,15 @@ from ropeaudit.facts import file_name
 from ropeaudit.proofs.interface import Status
 from ropeaudit.report import _numbers as show
 from ropeaudit.report._claims import words
+from ropeaudit.report._encoding_claims import sections as about_encodings
+from ropeaudit.report._encoding_claims import words as encoding_words
 from ropeaudit.report._terminal import Ink, View, ascii_only, pad, safe, width_of
-from ropeaudit.report.json_v1 import FORMAT, TOOL, page
+from ropeaudit.report.json_v1 import FORMAT
 from ropeaudit.report.markdown import code, text
 
 if TYPE_CHECKING:
     from ropeaudit.proofs.certificate import Certificate, Part
     from ropeaudit.proofs.interface import Claim, Exhibit
-    from ropeaudit.verifier import Result
 
 FORMATS = ("console", "json", FORMAT, "markdown")
 _COLORS = {Status.PROVED: "green", Status.REFUTED: "red", Status.UNDECIDED: "magenta"}
@@ -52,10 +53,10 @@ def outcome(part: Part, required: Iterable[str]) -> str:
     """What became of a target: the worst of its required claims."""
     if part.subject.error is not None:
         return "UNREADABLE"
-    if not part.exhibits:
+    if part.is_empty:
         return "NOTHING TO PROVE"
     wanted = frozenset(required)
-    found = {c.status for c in part.claims if c.claim in wanted}
+    found = {c.status for c in (*part.claims, *part.encoding_claims) if c.claim in wanted}
     if Status.REFUTED in found:
         return "REFUTED"
     return "PROVED" if found == {Status.PROVED} or not wanted else "UNDECIDED"
@@ -83,10 +84,17 @@ def _console(certificate: Certificate, required: Sequence[str], ink: Ink) -> str
                 ink.line()
                 _claims(ink, claims, exhibit, required)
                 continue
-            open_ = [c for c in claims if c.claim in required and c.status is not Status.PROVED]
+            open_ = _open(claims, required)
             if open_:
                 ink.line((f"    {', '.join(map(safe, names))}", "dim"))
             _claims(ink, open_, exhibit, required)
+        for name, kind, claims in about_encodings(part):
+            shown = claims if full else _open(claims, required)
+            if shown:
+                ink.lines += [""] * full
+                ink.line((f"  {safe(name)}", "bold"), (f"  {kind}", "dim"))
+                ink.lines += [""] * full
+                _claims(ink, shown, None, required)
     if ink.view.verbose:
         _inputs(ink, certificate.document["inputs"])
     if ink.lines:
@@ -94,6 +102,10 @@ def _console(certificate: Certificate, required: Sequence[str], ink: Ink) -> str
     ink.line(summary(certificate), (f" · ropeaudit {__version__}", "dim"))
     ink.line((f"certificate sha256 {certificate.sha256}", "dim"))
     return ink.text()
+
+
+def _open(claims: Sequence[Claim], required: Sequence[str]) -> list[Claim]:
+    return [c for c in claims if c.claim in required and c.status is not Status.PROVED]
 
 
 def _alike(part: Part) -> list[tuple[list[str], Exhibit, list[Claim]]]:
@@ -171,12 +183,21 @@ def _parameters(ink: Ink, target: str, exhibit: Exhibit) -> None:
         ink.line(f"      {safe(name)} = {shown}", (f"  {safe(at + spelled)}", "dim"))
 
 
-def _claims(ink: Ink, claims: Sequence[Claim], exhibit: Exhibit, required: Sequence[str]) -> None:
+def _said(claim: Claim, exhibit: Exhibit | None, *, full: bool = False) -> str:
+    """The outcome in words; ``exhibit`` is None for a claim about an encoding."""
+    if exhibit is None:
+        return encoding_words(claim, full=full)
+    return words(claim, exhibit, full=full)
+
+
+def _claims(
+    ink: Ink, claims: Sequence[Claim], exhibit: Exhibit | None, required: Sequence[str]
+) -> None:
     """A line each: status, claim, and what it came to; the method with -v."""
     width = max((width_of(c.claim) for c in claims), default=0) + 2
     start = _INDENT + 11
     for claim in claims:
-        said = _signs(words(claim, exhibit, full=ink.view.verbose), ink)
+        said = _signs(_said(claim, exhibit, full=ink.view.verbose), ink)
         lines = list(_wrapped(said, ink.view.width - start - width))
         ink.line(
             " " * _INDENT, (pad(claim.status.value, 11), _color(claim, required)),
@@ -229,47 +250,29 @@ def _markdown(certificate: Certificate, required: Sequence[str]) -> str:
         for note in part.subject.notes:
             lines += [f"- **note**: {text(note.message)}", ""]
         for names, exhibit, claims in _alike(part):
-            lines += _markdown_exhibit(names, exhibit, claims, required)
+            lines += _markdown_exhibit(names, exhibit)
+            lines += _markdown_claims(claims, exhibit, required)
+        for name, kind, claims in about_encodings(part):
+            lines += [f"**{text(name)}** {text(kind)}", ""]
+            lines += _markdown_claims(claims, None, required)
     digest = code(certificate.sha256)
     return "\n".join([*lines, f"Certificate sha256 {digest}, ropeaudit {__version__}"]) + "\n"
 
 
-def _markdown_exhibit(
-    names: Sequence[str], exhibit: Exhibit, claims: Sequence[Claim], required: Sequence[str]
-) -> list[str]:
+def _markdown_exhibit(names: Sequence[str], exhibit: Exhibit) -> list[str]:
     lines = [f"**{text(', '.join(names))}**", ""]
     if exhibit.form is None:
         lines += [text(f"No closed form: {_why_not(exhibit)}"), ""]
     else:
         lines += [f"$${statement.latex(exhibit.form)}$$", ""]
-    lines += ["| claim | status | |", "|---|---|---|"]
+    return lines
+
+
+def _markdown_claims(
+    claims: Sequence[Claim], exhibit: Exhibit | None, required: Sequence[str]
+) -> list[str]:
+    lines = ["| claim | status | |", "|---|---|---|"]
     for claim in claims:
         name = f"**{claim.claim}**" if claim.claim in required else claim.claim
-        lines.append(f"| {name} | {claim.status.value} | {text(words(claim, exhibit))} |")
+        lines.append(f"| {name} | {claim.status.value} | {text(_said(claim, exhibit))} |")
     return [*lines, ""]
-
-
-def render_check(name: str, file: str, result: Result, view: View) -> str:
-    """What verifying a certificate came to: ``verified``, ``refused`` or ``unreadable``."""
-    if name in ("json", FORMAT):
-        return page(
-            {
-                "schema": "ropeaudit/verification/1",
-                "tool": TOOL,
-                "certificate": file,
-                "result": result.kind,
-                "message": result.message,
-                "counts": {s.value: getattr(result, s.value) for s in Status},
-                "notes": list(result.notes),
-            }
-        )
-    if name == "markdown":
-        notes = "".join(f"  - {text(note)}\n" for note in result.notes)
-        return f"- **{result.kind}** {code(file)}: {text(result.message)}\n{notes}"
-    ink = Ink(view)
-    style = {"verified": "pass", "refused": "fail"}.get(result.kind, "none")
-    ink.line((f" {result.kind.upper()} ", style), " ", (safe(file), "bold"))
-    ink.paragraph(safe(result.message), indent=_INDENT)
-    for note in result.notes:
-        ink.paragraph(f"note: {safe(note)}", indent=_INDENT, style="dim")
-    return ink.text()

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ropeaudit.verifier import encodings
 from ropeaudit.verifier.claims import check, counts
 from ropeaudit.verifier.reading import (
     Refused,
@@ -56,7 +57,7 @@ class Result:
 def verify(text: str) -> Result:
     """Checks the text of a certificate, every claim in it. Raises nothing for any text."""
     try:
-        found, statuses = _verified(parse(text))
+        found, statuses, stated = _verified(parse(text))
     except Unreadable as error:
         return Result("unreadable", str(error))
     except Refused as error:
@@ -66,10 +67,10 @@ def verify(text: str) -> Result:
         f"digest and {len(statuses)} claims verified: {proved} proved, {refuted} refuted, "
         f"{undecided} undecided"
     )
-    return Result("verified", message, proved, refuted, undecided, tuple(_notes(found)))
+    return Result("verified", message, proved, refuted, undecided, tuple(_notes(found, stated)))
 
 
-def _notes(found: Sequence[Schedule]) -> Iterator[str]:
+def _notes(found: Sequence[Schedule], encodings: int) -> Iterator[str]:
     """What a certificate says of its schedules and only their model can confirm."""
     steps = sorted({s.tolerance for s in found if s.terms is not None})
     if steps:
@@ -80,13 +81,18 @@ def _notes(found: Sequence[Schedule]) -> Iterator[str]:
     ):
         if count:
             yield f"schedules {what}: {count} of {len(found)}"
-    if not found:
+    if encodings:
+        yield (
+            f"claims about {encodings} encoding{'s' if encodings > 1 else ''} are taken as stated, "
+            "for their numbers are not in the certificate; name the target too"
+        )
+    elif not found:
         yield "the certificate is about no schedule and claims nothing"
     yield "that these are the tables and files of a model was not compared; name it too"
 
 
-def _verified(document: dict[str, Any]) -> tuple[list[Schedule], list[str]]:
-    keyed(document, _KEYS, "")
+def _verified(document: dict[str, Any]) -> tuple[list[Schedule], list[str], int]:
+    keyed(document, (*_KEYS, "encodings") if "encodings" in document else _KEYS, "")
     tool = keyed(document["tool"], ("name", "version"), "/tool")
     same("ropeaudit", tool["name"], "/tool/name")
     worded(tool["version"], "/tool/version")
@@ -95,7 +101,8 @@ def _verified(document: dict[str, Any]) -> tuple[list[Schedule], list[str]]:
         target, file = _input(entry, f"/inputs/{place}")
         files.setdefault(target, set()).add(file)
     found = schedules(document["schedules"], files)
-    return found, check(document["claims"], found)
+    stated = encodings.check(document["encodings"]) if "encodings" in document else 0
+    return found, check(document["claims"], found), stated
 
 
 def _input(given: Any, where: str) -> tuple[str, str]:

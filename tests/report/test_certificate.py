@@ -19,11 +19,11 @@ from ropeaudit.report._certificate import (
     check_format,
     outcome,
     render,
-    render_check,
     summary,
 )
 from ropeaudit.report._claims import words
 from ropeaudit.report._terminal import View, width_of
+from ropeaudit.report._verification import render_check
 from ropeaudit.schedule.subject import Subject
 from ropeaudit.verifier import verify
 from tests.report.golden import same_as_golden
