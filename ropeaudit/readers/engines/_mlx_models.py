@@ -80,7 +80,7 @@ class Model:
             Turn(
                 base=changes.pop("base") if "base" in changes else self.base(),
                 rotary=whole(rotary, "the rotary width", MAX_WIDTH),
-                head=head,
+                head=None if self.rope.get("d") == "rotary_dim" else head,
                 pairing="interleaved" if self.adjacent() else "half",
                 declared=None if self.rope.get("unlimited") else self.declared(),
                 layers=self.layers(),

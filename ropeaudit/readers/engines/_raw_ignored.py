@@ -71,7 +71,8 @@ def _matters(node: Raw, key: str, schedules: Sequence[Schedule]) -> bool:
     if key in ("short_factor", "long_factor"):
         return any(s.rope_type == "longrope" for s in schedules)
     if key == "truncate":
-        return value is False and any(s.rope_type == "yarn" for s in schedules)
+        yarn = [s for s in schedules if s.rope_type == "yarn"]
+        return value is False and any(s.parameters.get(key, True) for s in yarn)
     found = as_number(value)
     return found is not None and _differs(node, key, found, schedules)
 
@@ -82,9 +83,16 @@ def _differs(node: Raw, key: str, value: float, schedules: Sequence[Schedule]) -
     if key in PARTS:
         return any(s.head_dim and int(s.head_dim * value) != s.rotary_dim for s in schedules)
     if key == "head_dim":
-        return all(s.head_dim != value for s in schedules)
+        # Latent attention rotates a part with a width of its own, whatever the head's.
+        latent = "qk_rope_head_dim" in node.data
+        return not latent and all(s.head_dim not in (None, value) for s in schedules)
     if key in NUMBERS:
-        return any(s.parameters.get(key, value) != value for s in schedules)
+        used = [s.parameters.get(key, value) for s in schedules]
+        if key == "original_max_position_embeddings":
+            return any(
+                u != value != s.context.trained for u, s in zip(used, schedules, strict=True)
+            )
+        return any(u != value for u in used)
     scaled = [s for s in schedules if s.rope_type in ("yarn", "longrope")]
     if key == "attention_factor":
         return any(abs(s.attention_scaling - value) > NEAR for s in scaled)

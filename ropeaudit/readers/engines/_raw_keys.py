@@ -53,7 +53,9 @@ class Raw:
 
     def assume(self, key: str, value: Json) -> None:
         """Records ``value`` as the engine's own, where the file has none."""
-        if value is not None and not isinstance(value, dict | list):
+        mark = f"default {self.place(key)}"
+        if value is not None and not isinstance(value, dict | list) and mark not in self.seen:
+            self.seen.add(mark)
             self.facts.append(Fact(key, value, Origin.DEFAULT))
 
     def need(self, key: str) -> Json:

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.oracles.engines.random_rows import row, write
 from tests.oracles.engines.stubs import Nothing, load
 
 ANY: dict[type, Any] = {dict: {}, int: 64, float: 0.5, list: [1], str: "gelu", bool: False}
@@ -227,6 +228,7 @@ def main() -> int:
     parser.add_argument("--random", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--architecture", action="append")
+    parser.add_argument("--golden", type=Path, help="a file for what the engine does with them")
     asked = parser.parse_args()
     folder = asked.folder or Path(asked.release)
     layers = (three if asked.release == "exllamav3-1.6" else two)(folder)
@@ -235,6 +237,15 @@ def main() -> int:
         return 0
     from tests.oracles.engines.exllama_configs import draw
 
+    if asked.golden:
+        rows = []
+        for name, config in draw(asked.random, asked.seed, asked.release):
+            found = None
+            with contextlib.suppress(Exception):  # whatever stops the engine is its refusal
+                found = layers(json.loads(json.dumps(config)))
+            rows.append(row(name, config, found))
+        write(asked.golden, asked.release, asked.seed, asked.random, rows)
+        return 0
     verdicts: dict[str, int] = {}
     named: dict[str, set[str]] = {}
     for name, config in draw(asked.random, asked.seed, asked.release, asked.architecture):

@@ -160,7 +160,7 @@ def _position(name: str, entry: dict[str, Any], text: dict[str, Any], rng: rando
 
 def _parameters(rng: random.Random, channels: int, entry: dict[str, Any]) -> dict[str, Any]:
     if entry.get("kind") in ("laguna", "gemma4", "spark2_5"):
-        return {kind: _parameters(rng, channels, {}) for kind in set(KINDS)}
+        return {kind: _parameters(rng, channels, {}) for kind in dict.fromkeys(KINDS)}
     found = scaling(rng, channels) if rng.random() < 0.7 else {"rope_type": "default"}
     if rng.random() < 0.8:
         found["rope_theta"] = rng.choice([10000.0, 250000.0])

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib
 import json
 import math
@@ -24,7 +25,11 @@ import types
 from pathlib import Path
 from typing import Any
 
+from tests.oracles.engines.random_rows import row, write
+
 ROPES = ("rope", "rotary_emb")
+STOP_LATE = ("mistral4", "ministral3")
+"""Families some of whose configs build and stop at the first token."""
 
 
 def load(folder: Path) -> dict[str, str]:
@@ -154,7 +159,7 @@ def _theirs(config: dict[str, Any], remapped: dict[str, str]) -> Any:
     try:
         model = model_of(config, remapped)
         layers = measured(model)
-        if "mistral4" in json.dumps(config):
+        if any(name in json.dumps(config) for name in STOP_LATE):
             _forward(model)
     except SystemExit:
         raise Skipped("the model file asks for a package of its own") from None
@@ -203,6 +208,7 @@ def main() -> int:
     parser.add_argument("--random", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--family", action="append")
+    parser.add_argument("--golden", type=Path, help="a file for what the engine does with them")
     asked = parser.parse_args()
     remapped = load(asked.folder or Path(asked.release))
     if asked.config:
@@ -211,6 +217,18 @@ def main() -> int:
         return 0
     from tests.oracles.engines.mlx_configs import draw
 
+    if asked.golden:
+        from ropeaudit.readers.engines.mlx_lm import MEASURED_TO_STOP
+
+        rows = []
+        for name, config in draw(asked.random, asked.seed, asked.release):
+            if name in MEASURED_TO_STOP:  # another measurement of it is kept
+                continue
+            with contextlib.suppress(Skipped):
+                found = _theirs(config, remapped)
+                rows.append(row(name, config, None if isinstance(found, str) else found[1]))
+        write(asked.golden, asked.release, asked.seed, asked.random, rows)
+        return 0
     verdicts: dict[str, int] = {}
     families: dict[str, set[str]] = {}
     for name, config in draw(asked.random, asked.seed, asked.release, asked.family):
