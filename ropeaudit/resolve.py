@@ -128,6 +128,8 @@ def build(
             wanted.append("stored")
     lengths = tuple(sorted(set(contexts)))
     parts = [_reader(name).read(reading, lengths) for name in wanted]
+    # An encoding that is found is enough: that there is no table besides is no shortage.
+    said = (n for p in parts for n in p.notes if not (encodings and n.kind == "insufficient"))
     return Subject(
         target=reading.target,
         format=reading.format,
@@ -135,7 +137,7 @@ def build(
         schedules=_placed([s for p in parts for s in p.schedules]),
         encodings=encodings,
         observations=tuple(o for p in parts for o in p.observations),
-        notes=(*reading.notes, *(n for p in parts for n in p.notes), *_beyond_the_file(parts)),
+        notes=(*reading.notes, *said, *_beyond_the_file(parts)),
         reading=whole,
         lengths=lengths,
     )

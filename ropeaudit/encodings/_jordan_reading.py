@@ -80,7 +80,7 @@ def _require_known(method: str | None) -> None:
     except InvalidValue:
         known = ", ".join(("axial", *SHOWN))
         raise UsageError(
-            f"method is {quoted(method)}, expected one of {known}{suggestion(method, NAMED)}"
+            f"method is {quoted(method)}, expected one of {known}{suggestion(method, ('axial', *NAMED))}"
         ) from None
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,9 @@ from ropeaudit.encodings import axial
 from ropeaudit.encodings.core import Encoding
 from ropeaudit.encodings.interface import Sources
 from ropeaudit.errors import UsageError
+from ropeaudit.resolve import resolve
 from tests.encodings import layouts_rope_vit as layouts
-from tests.encodings.make import recognised
+from tests.encodings.make import recognised, write
 from tests.encodings.peers import assert_torch_agrees, positions
 from tests.encodings.vectors import VECTORS
 
@@ -103,6 +106,22 @@ def test_the_size_of_the_images_in_the_config_wins() -> None:
 )  # fmt: skip
 def test_nothing_is_said_where_nothing_is_stated(name: str) -> None:
     assert named(name) == ()
+
+
+def test_a_config_resolves_to_an_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(layouts.timm_config("vit_small_patch16_rope_224")))
+    subject = resolve(str(path))
+    assert [e.kind for e in subject.encodings] == ["rope-axial"]
+    assert (subject.error, subject.schedules, subject.notes) == (None, (), ())
+
+
+def test_stored_vectors_are_no_learned_schedule_besides(tmp_path: Path) -> None:
+    path = tmp_path / "swin.safetensors"
+    write(path, layouts.swin((3, 6), 2))
+    subject = resolve(str(path))
+    assert [e.name for e in subject.encodings] == ["rope-mixed.stage0", "rope-mixed.stage1"]
+    assert (subject.schedules, subject.notes) == ((), ())
 
 
 def test_weights_win_over_the_name() -> None:
