@@ -19,6 +19,8 @@ _CONFIGS = frozenset({"config.json", "params.json", "adapter_config.json"})
 _WEIGHTS = (
     ".safetensors", ".safetensors.index.json", ".bin.index.json", ".bin", ".pt", ".pth", ".gguf",
 )  # fmt: skip
+_CHECKPOINTS = (".ckpt", ".chk")
+"""What training loops leave, one file a model; beside a model they are no targets."""
 _NO_CONFIGS = frozenset(
     {
         "added_tokens.json", "chat_template.json", "generation_config.json", "merges.json",
@@ -74,6 +76,7 @@ def _inside(folder: str, left_out: list[str]) -> Iterator[str]:
             if place != folder and not several:
                 yield place
             continue
+        yield from (str(Path(place) / n) for n in sorted(files) if n.endswith(_CHECKPOINTS))
         loose = [
             str(Path(place) / name)
             for name in sorted(files)

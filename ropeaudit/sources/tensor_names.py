@@ -120,7 +120,12 @@ def interesting(name: str) -> str | None:
 
 
 def live_role(name: str) -> str | None:
-    """As :func:`interesting`, for modules: some tables are held by a module and never saved."""
+    """As :func:`interesting`, for modules: some tables are held by a module and never saved.
+
+    Modules ask with the attribute's name first, and with its path where that tells something.
+    """
+    if name == "identity":
+        return LEARNED
     return _LIVE.get(name[name.rfind(".") + 1 :]) or interesting(name)
 
 

@@ -74,6 +74,17 @@ def test_a_folder_of_gguf_files_is_many(tmp_path: Path) -> None:
     assert _names(tmp_path / "beside", expand([beside])) == ["z"]
 
 
+def test_checkpoints_of_training_loops(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for name in ("1.chk", "2.chk", "last.ckpt"):
+        (tmp_path / "runs" / name).write_bytes(b"x")
+    expected = [str(tmp_path / "runs" / n) for n in ("1.chk", "2.chk", "last.ckpt")]
+    assert expand([str(tmp_path)]) == expected
+    assert expand([str(tmp_path / "runs")]) == expected
+    (tmp_path / "runs" / "config.json").write_text("{}")
+    assert expand([str(tmp_path)]) == [str(tmp_path / "runs")]
+
+
 def test_hub_cache_layout(tmp_path: Path) -> None:
     folder = _tree(tmp_path, "models--o--n/snapshots/abc/config.json", "models--o--n/refs/main")
     assert _names(tmp_path, expand([folder])) == ["models--o--n/snapshots/abc"]

@@ -197,6 +197,28 @@ def test_live_modules_bring_their_parameters() -> None:
     assert np.array_equal(encoding.parameters["_primitives"], VALUES.astype(np.float64))
 
 
+def test_live_trees_bring_their_start_symbol() -> None:
+    class Encoder(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self._primitives = torch.nn.Parameter(torch.ones(5, 4, 4))
+            self.identity = torch.nn.Parameter(torch.eye(4)[None, None], requires_grad=False)
+
+    class Block(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.identity = torch.nn.Parameter(torch.ones(3))
+
+    model = torch.nn.ModuleDict({"positional_encoder": Encoder(), "block": Block()})
+    subject = resolve(model)
+    assert [e.kind for e in subject.encodings] == ["ape-tree"]
+    assert subject.reading is not None
+    assert {t.name for t in subject.reading.tensors} == {
+        "positional_encoder._primitives",
+        "positional_encoder.identity",
+    }
+
+
 def test_learned_tensors_that_nobody_recognises_are_said_to_be_there(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
     write(path, {"arm.thetas": np.ones(4, np.float32)})
