@@ -1,4 +1,4 @@
-"""``--to ape``: the parameters of an algebraic positional encoding of sequences.
+"""``--to ape``: the parameters of an algebraic positional encoding of sequences and grids.
 
 Closed form, no optimiser: for skew B the strict upper triangle ``A = triu(B, 1)`` has
 ``A - A^T = B`` bit for bit. For rotary angles B is written down directly: ``-theta`` and ``theta``
@@ -6,7 +6,8 @@ at the two channels of each pair, whichever way the engine pairs them, so that n
 map of one step, ``W = exp(B)``, is then the rotation that the engine computes.
 
 Layout of the public code (konstantinosKokos/ape, ``ape/nn/position/algebraic.py``):
-``positional_encoder._primitives`` (heads, n, n), one set for all layers. W. Kogkalidis et al.,
+``positional_encoder._primitives`` (heads, n, n), one set for all layers; for grids (axes * heads,
+n/axes, n/axes), axis by axis, each axis with its own run of channels. W. Kogkalidis et al.,
 arXiv 2312.16045v3, appendix A.2.
 """
 
@@ -26,23 +27,25 @@ TENSOR = "positional_encoder._primitives"
 
 
 def convert(source: Source, *, heads: int | None = None) -> Converted:
-    """The strict upper triangles (heads, n, n), radians per step.
+    """The strict upper triangles (heads, n, n), for grids of each axis; radians per step.
 
-    Raises Refused for several axes, for layers that differ, and for maps without one logarithm.
+    Raises Refused for axes that share channels, for layers that differ, and for maps without one
+    logarithm.
     """
     import numpy as np
 
     from ropeaudit.encodings._algebra import frequencies, skew_part
 
     b = _generators(source)
-    count = _heads(source, len(b), heads)
-    b = np.broadcast_to(b, (count, *b.shape[1:]))
+    axes, held, m, _ = b.shape
+    count = _heads(source, held, heads)
+    b = np.broadcast_to(b, (axes, count, m, m))
     a = np.triu(b, 1)
     again = skew_part(a)
     largest = float(np.abs(b).max()) or 1.0
     residual = float(np.abs(again - b).max()) / largest
     if source.maps is not None:
-        residual = max(residual, _map_residual(source.maps, again))
+        residual = max(residual, _map_residual(source.maps, again[0]))
     if residual > CLOSE:
         raise Refused(f"the parameters made miss the source by {residual:.3g}; report this")
     notes = list(_notes(source, count))
@@ -59,29 +62,36 @@ def convert(source: Source, *, heads: int | None = None) -> Converted:
     return Converted(
         to=NAME,
         source=source,
-        tensors={TENSOR: a},
-        frequencies=frequencies(b)[None, None],
+        tensors={TENSOR: a.reshape(axes * count, m, m)},
+        frequencies=_along_axes(frequencies(b)),
         residual=residual,
         notes=tuple(notes),
     )
 
 
+def _along_axes(every: Array) -> Array:
+    """(axes, heads, planes) -> (axes, 1, heads, axes * planes): a plane turns along one axis."""
+    import numpy as np
+
+    axes, heads, planes = every.shape
+    w = np.zeros((axes, 1, heads, axes * planes))
+    for a in range(axes):
+        w[a, 0, :, a * planes : (a + 1) * planes] = every[a]
+    return w
+
+
 def _generators(source: Source) -> Array:
-    """(heads, n, n), or one where all heads share it."""
+    """(axes, heads, n/axes, n/axes), or one head where all share it."""
     import numpy as np
 
     if source.maps is not None:
-        return np.stack([_logarithm(w, h, len(source.maps)) for h, w in enumerate(source.maps)])
+        logs = [_logarithm(w, h, len(source.maps)) for h, w in enumerate(source.maps)]
+        return np.stack(logs)[None]
     found = source.generators
     if found is None:
         raise Refused("the source turns nothing")
-    axes, layers = found.shape[:2]
-    if axes > 1:
-        raise Refused(
-            f"the source has {axes} axes, and an APE of sequences has one; APE's grid form gives "
-            "each axis its own channels, which is another map unless each plane turns with one axis"
-        )
-    if not all((found[0, 0] == layer).all() for layer in found[0, 1:]):
+    layers, blocks = found.shape[1], _blocks(found)
+    if not all((blocks[:, 0] == blocks[:, k]).all() for k in range(1, layers)):
         raise Refused(
             f"the source differs between its {layers} layers, and APE keeps one set for all of them"
         )
@@ -89,7 +99,23 @@ def _generators(source: Source) -> Array:
         raise Refused(
             "positions of the source are no whole numbers, and APE takes whole powers of its maps"
         )
-    return np.asarray(found[0, 0], np.float64)
+    return np.asarray(blocks[:, 0], np.float64)
+
+
+def _blocks(family: Array) -> Array:
+    """(axes, layers, heads, m, m): what each axis turns, in its own run of channels."""
+    import numpy as np
+
+    axes, n = len(family), family.shape[-1]
+    m = n // axes
+    runs = [slice(a * m, (a + 1) * m) for a in range(axes)]
+    blocks = np.stack([family[a, ..., run, run] for a, run in enumerate(runs)])
+    if (blocks != 0).sum() != (family != 0).sum() or n % axes:
+        raise Refused(
+            f"the source has {axes} axes that share channels; an APE of sequences has one axis, "
+            "and one of grids gives each axis a run of channels of its own"
+        )
+    return blocks
 
 
 def _logarithm(w: Array, head: int, heads: int) -> Array:

@@ -166,7 +166,7 @@ def matrices() -> None:
         (("flip.npy", "--matrix", "W", "--to", "ape"), "--matrix is W, expected map, generator"),
         (("tree.safetensors", "--to", "rope"), "is an encoding of trees"),
         (("plane.safetensors", "--to", "rope"), "do not commute"),
-        (("plane.safetensors", "--to", "ape"), "has 2 axes"),
+        (("plane.safetensors", "--to", "ape"), "2 axes that share channels"),
     ],
 )  # fmt: skip
 def test_mistakes_and_refusals_in_words(

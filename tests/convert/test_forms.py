@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from ropeaudit.convert import ape, rope
 from ropeaudit.convert.interface import Refused, Source, target, targets
 from ropeaudit.convert.reading import of_subject
+from ropeaudit.encodings import axial
 from ropeaudit.encodings._algebra import expm, expm_skew
 from ropeaudit.encodings._planes import block_diagonal, rotations, skew
+from ropeaudit.encodings.interface import Sources, load
 from ropeaudit.errors import UsageError
 from ropeaudit.records import replace
+from tests.encodings import make
 from tests.encodings.vectors import VECTORS
 from tests.schedules import plain, raw, subject
 
@@ -115,7 +118,7 @@ def test_axes_that_do_not_commute_have_no_frequencies() -> None:
         family = np.stack([known["A0"], known["A1"]])
     with pytest.raises(Refused, match="do not commute"):
         rope.convert(source(family[:, None, None]))
-    with pytest.raises(Refused, match="has 2 axes"):
+    with pytest.raises(Refused, match="2 axes that share channels"):
         ape.convert(source(family[:, None, None]))
 
 
@@ -135,6 +138,24 @@ def test_a_plane_that_stands_still_on_all_axes_has_no_basis() -> None:
     family = block_diagonal(skew(np.array([[1.0, 0.0, 0.0], [0.5, 0.0, 0.0]])))
     with pytest.raises(Refused, match="stands still on every axis"):
         rope.convert(source(family[:, None, None]))
+
+
+def test_an_axial_grid_is_an_ape_of_grids() -> None:
+    """Each axis its run of channels; read as APE's grid it turns every position alike."""
+    encoding = axial._asked(Sources(options={"method": "axial", "head-dim": "16", "theta": "50"}))
+    held = source(axial.generators(encoding))
+    made = ape.convert(held, heads=3)
+    a = made.tensors[ape.TENSOR]
+    assert a.shape == (2 * 3, 8, 8)
+    assert made.residual == 0.0
+    found = make.recognised(
+        {ape.TENSOR: a}, options={"ape-layout": "grid", "grid": "4x4", "ape-skew": "full"}
+    )
+    (grid,) = found
+    assert (load("ape").generators(grid)[:, 0] == held.generators[:, 0]).all()  # type: ignore[index]
+    back = rope.convert(source(load("ape").generators(grid)))
+    want = sorted(np.abs(axial.table(50.0, 16)).max(axis=0).ravel())
+    assert sorted(np.abs(back.frequencies[:, 0, 0]).max(axis=0)) == pytest.approx(want, abs=1e-12)
 
 
 def test_layers_that_differ_are_no_ape() -> None:
