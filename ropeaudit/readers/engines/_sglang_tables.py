@@ -57,7 +57,9 @@ def _default(request: Request, call: Call, reader: str) -> list[Schedule]:
 
 
 def _proportional(request: Request, call: Call, reader: str) -> list[Schedule]:
-    return [schedule(request, call, reader=reader, rope_type="proportional", law="proportional")]
+    """``rope_variant.py`` 895-948: no factor is read; still channels are part of the table."""
+    built = schedule(request, call, reader=reader, rope_type="proportional", law="proportional")
+    return [replace(built, rotary_dim=call.head_dim)]
 
 
 def _llama3(request: Request, call: Call, reader: str) -> list[Schedule]:

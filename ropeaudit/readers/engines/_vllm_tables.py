@@ -23,6 +23,7 @@ from ropeaudit.readers.engines._served_tables import (
     yarn_ratio,
 )
 from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.families.yarn import mscale
 
@@ -61,8 +62,9 @@ def _check_sections(call: Call, sections: Json) -> None:
 
 
 def _proportional(request: Request, call: Call, reader: str) -> list[Schedule]:
-    """``gemma4_rope.py``: no factor is read."""
-    return [schedule(request, call, reader=reader, rope_type="proportional", law="proportional")]
+    """``gemma4_rope.py``: no factor is read; channels that stand still are part of the table."""
+    built = schedule(request, call, reader=reader, rope_type="proportional", law="proportional")
+    return [replace(built, rotary_dim=call.head_dim)]
 
 
 def _llama3(request: Request, call: Call, reader: str) -> list[Schedule]:

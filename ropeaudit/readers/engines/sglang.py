@@ -19,6 +19,7 @@ from ropeaudit.readers.engines import _sglang_families as families
 from ropeaudit.readers.engines import _sglang_tables as tables
 from ropeaudit.readers.engines._served_parts import (
     Part,
+    architectures,
     check_no_rope_keys,
     is_params,
     number_of,
@@ -86,6 +87,8 @@ def _call(part: Part, rule: families.Rule) -> Call:
     head = _head(part, rule)
     scaling = {} if rule.get("scaling") is False else dict(part.values)
     top = part.node.value("original_max_position_embeddings")
+    if rule.get("own") == "gemma4":  # gemma4_causal.py 417-425: the type and nothing else
+        scaling = {}
     if rule["module"] == "llama" and top is not None and scaling:
         scaling["original_max_position_embeddings"] = top
     return Call(
@@ -93,10 +96,16 @@ def _call(part: Part, rule: families.Rule) -> Call:
         head_dim=head,
         width=_width(part, rule, head),
         base=_base(part, rule),
-        pairing=str(rule.get("pairing", "half")),
+        pairing=_pairing(part, rule),
         max_position=_declared(part, rule),
         scaling=scaling,
     )
+
+
+def _pairing(part: Part, rule: families.Rule) -> str:
+    if rule.get("mla"):  # deepseek_v2.py 2166
+        return "half" if part.node.value("rope_interleave") is False else "interleaved"
+    return str(rule.get("pairing", "half"))
 
 
 def _declared(part: Part, rule: families.Rule) -> int:
@@ -230,6 +239,12 @@ def _notes(request: Request, part: Part, rule: families.Rule) -> Iterator[Note]:
     if rule.get("own") == "gemma3" and part.rope_type != "default":
         said = "on CPUs with AMX both tables are plain, so this scaling is lost there"
         yield Note("cpu_plain", said)
+    if rule.get("own") == "llama4" and "Llama4ForCausalLM" in architectures(request.config):
+        # models/mllama4.py 606-677 is the only place that permutes.
+        said = (
+            "q and k are permuted on loading by the multimodal class, not seen for the text class"
+        )
+        yield Note("permuted", said)
     original = part.values.get("original_max_position_embeddings")
     if rule.get("own") == "ministral3" and original != _declared(part, rule):
         said = "llama_4_scaling_beta goes by the top-level original length, else by 16384"
