@@ -76,8 +76,6 @@ class Old:
 def build(request: Request, release: str, name: str) -> Built:
     """The schedules that transformers ``release`` builds, with ``name`` as their reader."""
     model_type = request.config.get("model_type")
-    if model_type not in _tf_types.known(release):
-        raise Refuses(f"it does not know the model type {shown(model_type)}")
     if (release, model_type) in _FLAT and "text_config" in request.config:
         raise Refuses(f"its {model_type} keeps the text fields on top and stops at a text_config")
     data = dict(request.config)

@@ -25,9 +25,8 @@ _ORDER = (
 )  # fmt: skip
 """Order of appearance; an engine that is not named here comes last."""
 
-_SPELLED = re.compile(
-    r"(?P<engine>[a-z][a-z0-9._]*?(?:-lm)?)(?:(?:-|==|=)v?(?P<version>\d+(?:\.\d+)*(?:[a-z.]+\d+)?))?"
-)
+_ENGINE = r"(?P<engine>[a-z][a-z0-9._]*?(?:-lm)?)"
+_VERSION = r"(?:(?:-|==|=)v?(?P<version>\d+(?:\.\d+)*(?:[a-z.]+\d+)?))?"
 _ALIASES = {
     "llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "llama_cpp": "llama.cpp",
     "mlx": "mlx-lm", "mlx_lm": "mlx-lm", "exl2": "exllamav2", "exl3": "exllamav3",
@@ -104,7 +103,7 @@ def _by_version(name: str) -> Chosen:
     known = {e.RELEASES[0].engine: e for e in engines()}
     if spelled in known:
         return Chosen(engine=known[spelled], release=known[spelled].RELEASES[0])
-    match = _SPELLED.fullmatch(spelled)
+    match = re.fullmatch(_ENGINE + _VERSION, spelled)
     stem = match["engine"] if match else ""
     engine = known.get(_ALIASES.get(stem, stem))
     if match is None or engine is None or match["version"] is None:

@@ -60,14 +60,19 @@ def build(request: Request, release: Release) -> Built:
     if request.is_params:
         raise Refuses("it looks for config.json and does not read params.json")
     version = release.name.removeprefix("transformers-")
-    if version.startswith("4."):
+    found = _reference(request) if version.startswith("5.") else request.reference
+    _stop_at_other_code(request, found)
+    if version != "5.24" and not _knows(version, request):
+        raise Refuses(f"it does not know the model type {shown(request.config.get('model_type'))}")
+    if found is None or version.startswith("4."):
         return _tf_old.build(request, version, release.name)
-    model_type = request.config.get("model_type")
-    if version == "5.20" and model_type is not None and model_type not in _tf_types.known(version):
-        raise Refuses(f"it does not know the model type {shown(model_type)}")
-    found = _reference(request)
     _stop(request, found)
     return Built(schedules=tuple(replace(s, reader=release.name) for s in found.schedules))
+
+
+def _knows(version: str, request: Request) -> bool:
+    model_type = request.config.get("model_type")
+    return isinstance(model_type, str) and model_type in _tf_types.known(version)
 
 
 def _reference(request: Request) -> Resolution:
@@ -78,16 +83,20 @@ def _reference(request: Request) -> Resolution:
     return read(reading, request.lengths)
 
 
+def _stop_at_other_code(request: Request, found: Resolution | None) -> None:
+    """Raises NotCovered where code that comes with the model decides."""
+    kinds = {o.kind for o in found.observations} if found else set()
+    brings = isinstance(request.config.get("auto_map"), dict)
+    if Oddity.MODEL_SPECIFIC in kinds or (brings and Oddity.GENERIC_READING in kinds):
+        raise NotCovered("its tables come from code that the model brings, which is not run")
+
+
 def _stop(request: Request, found: Resolution) -> None:
     """Raises for what can be read here, and is not what the engine loads or builds."""
     for note in found.notes:
         if note.kind == "engine_refuses":
             raise Refuses(_why(note))
-    kinds = {o.kind for o in found.observations}
-    brings_code = isinstance(request.config.get("auto_map"), dict)
-    if Oddity.MODEL_SPECIFIC in kinds or (Oddity.GENERIC_READING in kinds and brings_code):
-        raise NotCovered("its tables come from code that the model brings, which is not run")
-    if Oddity.GENERIC_READING in kinds:
+    if any(o.kind is Oddity.GENERIC_READING for o in found.observations):
         raise Refuses(f"it does not know the model type {shown(request.config.get('model_type'))}")
     stopped = next((o for o in found.observations if o.kind in _NO_TABLE), None)
     if stopped is not None:

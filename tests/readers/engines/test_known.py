@@ -6,6 +6,7 @@ import pytest
 
 from ropeaudit.errors import UsageError
 from ropeaudit.readers.engines.known import REFERENCE, engines, find, names, releases
+from tests.engine_vectors import vectors
 
 
 def asked(*texts: str) -> list[str]:
@@ -92,3 +93,7 @@ def test_an_unknown_name_gets_a_suggestion(text: str, meant: str) -> None:
 def test_what_is_no_name(text: str) -> None:
     with pytest.raises(UsageError, match="no reader"):
         find([text])
+
+
+def test_every_measured_release_has_a_module() -> None:
+    assert set(vectors()["engines"]) <= set(names())

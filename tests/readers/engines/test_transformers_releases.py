@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from ropeaudit.document import Document
+from ropeaudit.errors import InvalidValue
 from ropeaudit.facts import Reading
 from ropeaudit.readers.engines import transformers
 from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
@@ -69,9 +70,10 @@ def test_a_type_that_no_release_knows(version: str) -> None:
         build(version, model_type="nobody", rope_theta=1e4)
 
 
-def test_code_that_the_model_brings_is_not_run() -> None:
+@pytest.mark.parametrize("version", ["5.24", "5.20", "4.57", "4.46"])
+def test_code_that_the_model_brings_is_not_run(version: str) -> None:
     with pytest.raises(NotCovered, match="code that the model brings"):
-        build("5.24", model_type="nobody", rope_theta=1e4, auto_map={"AutoModel": "m.Model"})
+        build(version, model_type="nobody", rope_theta=1e4, auto_map={"AutoModel": "m.Model"})
 
 
 def test_types_are_known_from_a_release_on() -> None:
@@ -106,6 +108,14 @@ def test_a_model_that_stops_at_its_first_call_is_told() -> None:
     built = build("4.57", model_type="llama", partial_rotary_factor=0.5)
     assert [n.kind for n in built.notes] == ["crashes"]
     assert built.schedules[0].rotary_dim == 64
+
+
+@pytest.mark.parametrize("version", ["5.24", "5.20", "4.57", "4.46"])
+def test_a_type_that_is_no_name(version: str) -> None:
+    document = Document("config.json", {"model_type": ["llama"], "rope_theta": 1e4})
+    release = next(r for r in transformers.RELEASES if r.name == f"transformers-{version}")
+    with pytest.raises((Refuses, InvalidValue), match="model.type"):
+        transformers.build(Request(document=document, reference=None), release)
 
 
 def test_what_is_ignored_is_named() -> None:
