@@ -78,10 +78,8 @@ def _require_known(method: str | None) -> None:
     try:
         parse(method, None)
     except InvalidValue:
-        known = ", ".join(("axial", *SHOWN))
-        raise UsageError(
-            f"method is {quoted(method)}, expected one of {known}{suggestion(method, ('axial', *NAMED))}"
-        ) from None
+        known, near = ", ".join(("axial", *SHOWN)), suggestion(method, ("axial", *NAMED))
+        raise UsageError(f"method is {quoted(method)}, expected one of {known}{near}") from None
 
 
 def _layers(sources: Sources, leaf: str) -> list[StoredTensor]:
