@@ -122,8 +122,9 @@ def _algebraic(path: str, group: dict[str, StoredTensor], sources: Sources) -> E
     from ropeaudit.encodings.core import Encoding
 
     tensor = group["_primitives"]
-    if len(tensor.shape) != 3 or tensor.shape[1] != tensor.shape[2] or 0 in tensor.shape:
-        raise misshaped(tensor, "square matrices (count, n, n)")
+    shape = tensor.shape
+    if len(shape) != 3 or shape[1] != shape[2] or shape[1] < 2 or not shape[0]:
+        raise misshaped(tensor, "square matrices (count, n, n) of at least 2 channels")
     taken = _Taken(sources)
     layout = taken.choice("ape-layout", LAYOUT, _guess(group, sources))
     if layout != "sequence":  # the start symbol tells, or an option that only one layout has
@@ -135,7 +136,7 @@ def _algebraic(path: str, group: dict[str, StoredTensor], sources: Sources) -> E
     if stores == "operator":
         _require_rotations(tensor, values)
     kind = {"sequence": _of_sequence, "tree": _of_tree, "grid": _of_grid}[layout]
-    shape = kind(tensor, sources, taken)
+    sizes = kind(tensor, sources, taken)
     return Encoding(
         name=path or f"ape-{layout}",
         kind=f"ape-{layout}",
@@ -145,8 +146,8 @@ def _algebraic(path: str, group: dict[str, StoredTensor], sources: Sources) -> E
         settings=taken.settings,
         assumed=frozenset(taken.assumed),
         provenance=(*facts(list(group.values())), *taken.facts),
-        notes=tuple(_notes(layout, taken, shape["head_dim"])),
-        **shape,
+        notes=tuple(_notes(layout, taken, sizes["head_dim"])),
+        **sizes,
     )
 
 

@@ -12,20 +12,28 @@ from ropeaudit.facts import Fact, StoredTensor
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
 
+MAX_PARAMETER = 1e6
+"""No parameter of a position encoding is larger: radians per position, or raw values near 1."""
 _NUMBER = re.compile(r"(?:^|\.)(\d{1,9})(?=\.)")
 
 
 def finite(tensor: StoredTensor) -> Array:
-    """The values of ``tensor``; raises InvalidValue for NaN and infinity, with the place."""
+    """The values of ``tensor``; raises InvalidValue for NaN, infinity and what is far too large.
+
+    The message names the place of the first one.
+    """
     import numpy as np
 
     values: Array = tensor.read()
-    if not np.isfinite(values).all():
-        at = np.argwhere(~np.isfinite(values))[0].tolist()
+    # NaN compares as False.
+    sound = np.abs(values) <= MAX_PARAMETER
+    if not sound.all():
+        at = np.argwhere(~sound)[0].tolist()
         raise InvalidValue(
             f"{quoted_path(tensor.location.file)}: {quoted(tensor.name)} holds "
-            f"{float(values[tuple(at)])} at {at}, expected finite numbers; the training diverged "
-            "or the file is damaged, take another checkpoint",
+            f"{float(values[tuple(at)])} at {at}, expected finite numbers of a size below "
+            f"{MAX_PARAMETER:g}; the training diverged or the file is damaged, take another "
+            "checkpoint",
             where=tensor.name,
         )
     return values

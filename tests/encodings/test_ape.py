@@ -363,6 +363,8 @@ class TestRefusals:
         ("shape", "options", "said"),
         [
             ((8, 64, 32), {}, r"shape \[8, 64, 32\], expected square matrices \(count, n, n\)"),
+            ((2, 1, 1), {}, "of at least 2 channels"),
+            ((0, 8, 8), {}, "expected square matrices"),
             ((64, 64), {}, r"shape \[64, 64\], expected square matrices"),
             ((5, 8, 8), {"grid": "4x4"}, "expected a multiple of 2 matrices"),
             ((4, 8, 8), {"ape-layout": "tree"}, "2 matrices for each head and one more"),
@@ -377,6 +379,12 @@ class TestRefusals:
         a = layouts.drawn(2, 8)
         a[1, 2, 3] = np.nan
         with pytest.raises(InvalidValue, match=re.escape("nan at [1, 2, 3]")):
+            recognised({layouts.KEY: a})
+
+    def test_far_too_large(self) -> None:
+        a = layouts.drawn(2, 8)
+        a[0, 0, 1] = 3e7
+        with pytest.raises(InvalidValue, match=r"30000000\.0 at \[0, 0, 1\].*below 1e\+06"):
             recognised({layouts.KEY: a})
 
     def test_mixed_layouts(self) -> None:
