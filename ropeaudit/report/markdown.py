@@ -21,7 +21,6 @@ from ropeaudit.report._kinds import (
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Encoding
     from ropeaudit.verdict import Report, SubjectReport
-    from ropeaudit.verdict import Report, SubjectReport
 
 FORMAT = "markdown"
 

@@ -46,24 +46,42 @@ def relativity(look: Look, axes: Point, grid: int) -> Array:
     import numpy as np
 
     maps = _lattice(look, axes, grid)
-    worst = np.zeros(maps[0, 0].shape[:2])
-    ahead = [(x, y) for x, y in product(range(1 - grid, grid), repeat=2) if (x, y) > (0, 0)]
-    for dx, dy in ahead:
-        starts = [(x, y) for x, y in product(range(grid), repeat=2) if (x + dx, y + dy) in maps]
-        if len(starts) < 2:
-            continue
-        first = np.stack([maps[p] for p in starts])
-        second = np.stack([maps[x + dx, y + dy] for x, y in starts])
-        worst = np.maximum(worst, _spread(np.swapaxes(first, -1, -2) @ second))
+    shape, n = maps.shape[2:4], maps.shape[-1]
+    flat = maps.reshape(grid, grid, -1, n, n)
+    size = max(1, _CHUNK // (grid * grid * n * n))
+    # A few heads at a time: what fits into a cache is several times quicker than all at once.
+    starts = range(0, flat.shape[2], size)
+    worst = [_defects(np.ascontiguousarray(flat[:, :, k : k + size])) for k in starts]
+    return np.concatenate(worst).reshape(shape)
+
+
+_CHUNK = 1 << 20
+"""Numbers that are worked on at once."""
+
+
+def _defects(maps: Array) -> Array:
+    """The same for (grid, grid, heads, n, n): (heads,)."""
+    import numpy as np
+
+    grid, heads = len(maps), maps.shape[2]
+    back = np.ascontiguousarray(np.swapaxes(maps, -1, -2))
+    worst = np.zeros(heads)
+    for dx, dy in product(range(1 - grid, grid), repeat=2):
+        wide, high = grid - dx, grid - abs(dy)
+        if (dx, dy) <= (0, 0) or wide * high < 2:
+            continue  # a displacement backwards says the same, and one pair has no other
+        left = max(0, -dy)
+        first = back[:wide, left : left + high]
+        second = maps[dx:, left + dy : left + dy + high]
+        worst = np.maximum(worst, _spread((first @ second).reshape(wide * high, heads, -1)))
     return worst
 
 
 def _spread(products: Array) -> Array:
-    """(count, layers, heads, n, n) -> (layers, heads): the largest distance of any two."""
+    """(count, heads, n * n) -> (heads,): the largest distance of any two."""
     import numpy as np
 
-    apart = (products[1:] - products[0]).reshape(len(products) - 1, *products.shape[1:3], -1)
-    rows = np.moveaxis(apart, 0, 2)
+    rows = np.ascontiguousarray(np.swapaxes(products[1:] - products[0], 0, 1))
     gram = rows @ np.swapaxes(rows, -1, -2)
     square = np.diagonal(gram, axis1=-2, axis2=-1)
     between = square[..., :, None] + square[..., None, :] - 2 * gram
@@ -71,24 +89,29 @@ def _spread(products: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(largest, 0.0)), dtype=float)
 
 
-def _lattice(look: Look, axes: Point, grid: int) -> dict[Point, Any]:
-    """M at the points of a lattice, float32. A map on a ray is a power of the ray's first one."""
+def _lattice(look: Look, axes: Point, grid: int) -> Array:
+    """M at the points of a lattice, (grid, grid, layers, heads, n, n) in float32.
+
+    A map on a ray from the origin is a power of the ray's first one.
+    """
     import math
 
     import numpy as np
 
     step = look.encoding.positions.step
-    points = [p for p in product(range(grid), repeat=2) if math.gcd(*p) == 1]
-    positions = np.zeros((len(points), len(look.encoding.axes)))
-    for row, point in enumerate(points):
+    maps: Any = None
+    for point in product(range(grid), repeat=2):
+        if math.gcd(*point) != 1:
+            continue
+        position = np.zeros((1, len(look.encoding.axes)))
         for axis, n in zip(axes, point, strict=True):
-            positions[row, axis] = n * step[axis]
-    queries, _ = look.module.operators(look.encoding, positions)
-    maps: dict[Point, Any] = {}
-    for (x, y), base in zip(points, queries.astype(np.float32), strict=True):
-        found = base
-        for times in range(1, (grid - 1) // max(x, y) + 1):
-            found = base if times == 1 else found @ base
-            maps[x * times, y * times] = found
-    maps[0, 0] = np.broadcast_to(np.eye(queries.shape[-1], dtype=np.float32), queries.shape[1:])
-    return maps
+            position[0, axis] = n * step[axis]
+        base = look.module.operators(look.encoding, position)[0][0].astype(np.float32)
+        if maps is None:
+            maps = np.empty((grid, grid, *base.shape), dtype=np.float32)
+            maps[0, 0] = np.eye(base.shape[-1])
+        x, y = point
+        maps[x, y] = base
+        for times in range(2, (grid - 1) // max(x, y) + 1):
+            maps[x * times, y * times] = maps[x * (times - 1), y * (times - 1)] @ base
+    return np.asarray(maps)
