@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
 
 NAME = "rope"
+_CLEAR = 1e-4
+"""Of a head's largest frequency: planes above it are told from their conjugates to 12 digits."""
 COMMUTE = 1e-12
 """Relative commutator that float64 rounding leaves of two generators that commute."""
 
 
 def convert(source: Source, *, heads: int | None = None) -> Converted:
-    """Frequencies in radians per unit of position, falling in each head, and the bases.
+    """Frequencies in radians per unit of position, and the bases.
+
+    Falling in each head; where neighbouring channels turn by two, in the order of the channels.
 
     Raises Refused for reflections, half turns of a bare map, and axes that do not commute.
     """
@@ -126,16 +130,15 @@ def _of_maps(maps: Array) -> tuple[Array, Array, list[str]]:
 
 
 def _of_generators(family: Array) -> tuple[Array, Array, list[str]]:
-    import numpy as np
-
     axes, layers, heads, n, _ = family.shape
-    if axes > 1:
+    stored = _of_blocks(family)
+    if stored is not None:
+        w, q = stored
+    elif axes > 1:
         return _of_family(family)
-    from ropeaudit.encodings._normal_form import skew_planes
-
-    found = [skew_planes(one) for one in family.reshape(-1, n, n)]
-    q = np.stack([basis for basis, _ in found]).reshape(layers, heads, n, n)
-    w = np.stack([values for _, values in found]).reshape(1, layers, heads, n // 2)
+    else:
+        w, q = _of_matrices(family.reshape(-1, n, n))
+        w, q = w.reshape(1, layers, heads, n // 2), q.reshape(layers, heads, n, n)
     notes = []
     if w.size and float(w.max()) > math.pi:
         notes.append(
@@ -143,6 +146,52 @@ def _of_generators(family: Array) -> tuple[Array, Array, list[str]]:
             "though at whole positions a smaller one does the same"
         )
     return w, q, notes
+
+
+def _of_blocks(family: Array) -> tuple[Array, Array] | None:
+    """Planes of neighbouring channels as they are stored, exactly; None for anything else.
+
+    A plane that turns the other way has its two channels swapped.
+    """
+    import numpy as np
+
+    from ropeaudit.encodings._planes import block_diagonal, canonical
+
+    n = family.shape[-1]
+    half = 2 * (n // 2)
+    rates = np.diagonal(family[..., 1:half:2, 0:half:2], axis1=-2, axis2=-1)
+    if np.count_nonzero(family) != 2 * np.count_nonzero(rates):
+        return None
+    w, signs = canonical(np.moveaxis(rates, 0, -1))
+    blocks = np.where(signs[..., None, None] < 0.0, np.eye(2)[::-1], np.eye(2))
+    q = block_diagonal(blocks, n)
+    if n % 2:
+        q[..., -1, -1] = 1.0
+    return np.moveaxis(w, -1, 0), q
+
+
+def _of_matrices(b: Array) -> tuple[Array, Array]:
+    """Frequencies (count, n//2) and bases (count, n, n) of skew matrices.
+
+    At once where every plane turns clearly; one by one where some are near to standing still, which
+    eigenvectors alone do not tell from their conjugates.
+    """
+    import numpy as np
+
+    from ropeaudit.encodings._normal_form import skew_planes
+
+    n = b.shape[-1]
+    w, q = np.zeros((len(b), n // 2)), np.zeros(b.shape)
+    clear = np.zeros(len(b), dtype=bool)
+    if n % 2 == 0:
+        values, vectors = np.linalg.eigh(1j * b)
+        clear = values[:, n // 2] > _CLEAR * values[:, -1]
+        v = math.sqrt(2.0) * vectors[clear][..., : n // 2 - 1 : -1]
+        w[clear] = values[clear][:, : n // 2 - 1 : -1]
+        q[clear] = np.stack([v.real, v.imag], axis=-1).reshape(-1, n, n)
+    for at in np.flatnonzero(~clear):
+        q[at], w[at] = skew_planes(b[at])
+    return w, q
 
 
 def _of_family(family: Array) -> tuple[Array, Array, list[str]]:

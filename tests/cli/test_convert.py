@@ -76,11 +76,11 @@ def test_the_file_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_learned_checkpoint_with_its_weights(capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(5)
     raw = rng.uniform(0, 2 * np.pi, size=(1, 2, 16, 8, 8)).astype(np.float32)
-    write(Path("l.ckpt"), {"model.position_encoder.generator_raw_params": raw}, wrap="state_dict")
+    write(Path("l.safetensors"), {"model.position_encoder.generator_raw_params": raw})
     names = [f"blocks.{n}.{r}.weight" for n in (0, 1) for r in ("q", "k")]
     save_file({n: rng.normal(size=(128, 24)).astype(np.float32) for n in names}, "w.safetensors")
     found = document(
-        capsys, "l.ckpt", "--to", "rope=o.safetensors", "--weights", "w.safetensors",
+        capsys, "l.safetensors", "--to", "rope=o.safetensors", "--weights", "w.safetensors",
         "--query", "blocks.{layer}.q.weight", "--key", "blocks.{layer}.k.weight",
     )  # fmt: skip
     assert found["unit"] == "rad/unit"

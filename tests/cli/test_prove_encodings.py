@@ -78,11 +78,13 @@ def test_a_certificate_is_checked_with_its_target(capsys: Out) -> None:
     assert run(["prove", "--check", "c.json", "ape.safetensors"]) == 0
     assert run(["prove", "--check", "c.json", "twins.safetensors"]) == 0
     capsys.readouterr()
-    # One entry of the matrix moves, the header of the file does not.
-    a = layouts_ape.sequential(layouts_ape.drawn(2, 8, seed=9))
-    make.write(Path("ape.safetensors"), a)
-    assert run(["prove", "--check", "c.json", "ape.safetensors"]) == 1
+    document["encodings"][0]["parameters"][0]["sha256"] = "0" * 64
+    Path("d.json").write_text(signed(document))
+    assert run(["prove", "--check", "d.json", "ape.safetensors"]) == 1
     assert "its encoding positional_encoder is another one" in capsys.readouterr().out
+    # Other numbers in a file of the same name and header.
+    make.write(Path("ape.safetensors"), layouts_ape.sequential(layouts_ape.drawn(2, 8, seed=9)))
+    assert run(["prove", "--check", "c.json", "ape.safetensors"]) == 1
     assert run(["prove", "--check", "c.json", "mixed.safetensors"]) == 1
 
 

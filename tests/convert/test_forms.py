@@ -134,8 +134,21 @@ def test_axes_that_commute_have_vectors() -> None:
     assert made.residual < 1e-9
 
 
+def test_blocks_of_two_are_taken_as_they_are() -> None:
+    w = np.array([[1.0, -0.5, 0.0, 0.25], [0.0, 0.5, 0.0, -3.0]])
+    family = block_diagonal(skew(w), 9)
+    made = rope.convert(source(family[:, None, None]))
+    assert made.residual == 0.0
+    assert made.frequencies[:, 0, 0].tolist() == [[1.0, 0.5, 0.0, 0.25], [0.0, -0.5, 0.0, -3.0]]
+    assert made.basis is not None
+    assert (np.abs(made.basis).sum(axis=-1) == 1).all()
+
+
 def test_a_plane_that_stands_still_on_all_axes_has_no_basis() -> None:
     family = block_diagonal(skew(np.array([[1.0, 0.0, 0.0], [0.5, 0.0, 0.0]])))
+    q = orthogonal(np.random.default_rng(0), 6)
+    family = q @ family @ q.T
+    family = (family - np.swapaxes(family, -1, -2)) / 2
     with pytest.raises(Refused, match="stands still on every axis"):
         rope.convert(source(family[:, None, None]))
 

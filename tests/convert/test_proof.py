@@ -49,7 +49,7 @@ def is_zero(matrix: Any) -> bool:
     return all(sp.expand_trig(sp.expand(e)).simplify() == 0 for e in matrix)
 
 
-@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("n", [2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_one_axis_is_rope_after_a_change_of_basis(n: int) -> None:
     rates = sp.symbols(f"w0:{n // 2}", positive=True)
     s = rational_orthogonal(n)
@@ -77,6 +77,7 @@ def test_one_axis_is_rope_after_a_change_of_basis(n: int) -> None:
     assert made.frequencies.ravel() == pytest.approx(values, rel=1e-13)
 
 
+@pytest.mark.slow
 def test_any_skew_matrix_of_three_channels() -> None:
     """All of so(3), not only rational bases: Rodrigues' formula in a basis without t."""
     a, b, c = sp.symbols("a b c", positive=True)

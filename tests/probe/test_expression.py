@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropeaudit.errors import UsageError
@@ -29,6 +29,7 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.recursive(_leaves, _grown, max_leaves=6))
 def test_an_expression_means_what_sympy_reads(text: str) -> None:
     expression = parse(text)
