@@ -7,11 +7,12 @@ own. A *part* is one standardised dict with the reference's schedules that came 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ropeaudit.errors import quoted
-from ropeaudit.facts import Json
+from ropeaudit.facts import Json, as_number
 from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
 from ropeaudit.readers.transformers.rope_dicts import Node, rope_dicts
 from ropeaudit.records import record
@@ -118,6 +119,25 @@ def places_of(part: Part, keys: Iterable[str]) -> tuple[str, ...]:
     )
 
 
+def same_as_reference(part: Part, built: Sequence[Schedule]) -> bool:
+    """Whether ``built`` turns as the reference does, so that nothing it passed over matters."""
+    for wanted in part.reference:
+        found = next((s for s in built if s.variant == wanted.variant), None)
+        if found is None and wanted.variant in ("short", "long"):
+            continue  # the list that is not in use
+        found = found or (built[0] if built else None)
+        if found is None or not _alike(found, wanted):
+            return False
+    return True
+
+
+def _alike(a: Schedule, b: Schedule) -> bool:
+    factors = ((a.attention_scaling, b.attention_scaling), (a.softmax_scale, b.softmax_scale))
+    if any(abs(x - y) > 1e-6 for x, y in factors) or len(a.inv_freq) != len(b.inv_freq):
+        return False
+    return all(abs(x - y) <= 1e-5 * abs(y) for x, y in zip(a.inv_freq, b.inv_freq, strict=True))
+
+
 def check_no_rope_keys(part: Part) -> None:
     """NotCovered for GPT-J files with rope keys, which its config class does not know."""
     stated = ("rope_theta", "rope_parameters", "rope_scaling")
@@ -125,7 +145,15 @@ def check_no_rope_keys(part: Part) -> None:
         raise NotCovered("GPT-J's config class knows no rope keys; what they do was not run")
 
 
+def derived_head(part: Part) -> int | None:
+    """Hidden size over heads, None where that is no width."""
+    hidden, heads = part.node.value("hidden_size"), part.node.value("num_attention_heads")
+    if type(hidden) is int and type(heads) is int and 0 < heads <= hidden:
+        return hidden // heads
+    return None
+
+
 def number_of(values: Mapping[str, Any], key: str) -> float | None:
-    """``values[key]`` where it is a number, else None."""
-    value = values.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """``values[key]`` where it is a finite number, else None."""
+    value = as_number(values.get(key))
+    return value if value is not None and math.isfinite(value) else None

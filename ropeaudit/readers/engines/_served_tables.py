@@ -54,9 +54,13 @@ def table(request: Request, call: Call, law: str, scaling: Mapping[str, Json]) -
     """
     inputs = inputs_of(call, scaling)
     key = ("served: table", law, call.base, call.width, call.head_dim, _frozen(inputs))
-    if key not in request.memo:
-        found = family(law)
-        assert found is not None  # laws are named by the modules of this package
+    found = family(law)
+    assert found is not None  # laws are named by the modules of this package
+    try:
+        known = key in request.memo
+    except TypeError:  # a list or an object where a number belongs: the law says so
+        return found.build(inputs)
+    if not known:
         request.memo[key] = found.build(inputs)
     built: Built = request.memo[key]
     return built

@@ -21,15 +21,18 @@ from ropeaudit.readers.engines._served_parts import (
     Part,
     architectures,
     check_no_rope_keys,
+    derived_head,
     is_params,
     number_of,
     places_of,
+    same_as_reference,
     text_parts,
 )
 from ropeaudit.readers.engines._served_tables import Call, schedule
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.families.interface import MAX_CHANNELS
 
 RELEASES = (
     Release(
@@ -60,7 +63,7 @@ def build(request: Request, release: Release) -> Built:
         if own == "gpt_j":
             check_no_rope_keys(part)
         if own == "gemma3":
-            schedules.extend(_gemma3(request, part, release.name))
+            built = list(_gemma3(request, part, release.name))
         else:
             call = _call(part, rule)
             built = tables.schedules(request, call, _rope_type(part, rule), release.name)
@@ -68,8 +71,9 @@ def build(request: Request, release: Release) -> Built:
                 built = [_every_fourth(s) for s in built]
             elif own == "exaone4":
                 built = [_by_pattern(part, s) for s in built]
-            schedules.extend(built)
-        ignored.extend(_ignored(part, rule))
+        schedules.extend(built)
+        if not same_as_reference(part, built):
+            ignored.extend(_ignored(part, rule))
         notes.extend(_notes(request, part, rule))
     return Built(schedules=tuple(schedules), ignored=tuple(ignored), notes=tuple(notes))
 
@@ -132,11 +136,7 @@ def _head(part: Part, rule: families.Rule) -> int:
         width = node.value("qk_rope_head_dim")
         if type(width) is int and width > 0:
             return width
-    if rule.get("head") == "derived":
-        hidden, heads = node.value("hidden_size"), node.value("num_attention_heads")
-        if type(hidden) is int and type(heads) is int and heads > 0:
-            return hidden // heads
-    head = part.first.head_dim
+    head = derived_head(part) if rule.get("head") == "derived" else part.first.head_dim
     if not head:
         raise NotCovered("the head width is not known")
     return head
@@ -157,9 +157,10 @@ def _width(part: Part, rule: families.Rule, head: int) -> int:
         fraction = part.values.get("partial_rotary_factor", 1.0)
     elif fraction is None:  # an attribute of the config, whose class may have a default
         fraction = part.node.rope.get("partial_default", 1.0)
-    if not isinstance(fraction, int | float):
-        raise Refuses("partial_rotary_factor is no number")
-    return int(head * fraction)
+    turned = number_of({"part": fraction}, "part")
+    if turned is None or not 0.0 < head * turned <= 2 * MAX_CHANNELS:
+        raise Refuses("partial_rotary_factor is no fraction of the head")
+    return int(head * turned)
 
 
 def _gemma3(request: Request, part: Part, reader: str) -> Iterator[Schedule]:

@@ -22,9 +22,11 @@ from ropeaudit.readers.engines import _vllm_tables as tables
 from ropeaudit.readers.engines._served_parts import (
     Part,
     check_no_rope_keys,
+    derived_head,
     is_params,
     number_of,
     places_of,
+    same_as_reference,
     text_parts,
 )
 from ropeaudit.readers.engines._served_tables import Call
@@ -80,7 +82,8 @@ def build(request: Request, release: Release) -> Built:
         if module == _PERMUTED:
             built = [replace(s, pairing="interleaved") for s in built]
         schedules.extend(built)
-        ignored.extend(_ignored(part, module))
+        if not same_as_reference(part, built):
+            ignored.extend(_ignored(part, module))
         notes.extend(_length_notes(request, part))
     if module == families.BACKEND:
         notes.append(Note("backend", "it runs transformers' own model code for this class"))
@@ -140,12 +143,9 @@ def _head(part: Part, module: str) -> int:
     node = part.node
     if module in _MLA:
         width = node.value("qk_rope_head_dim")
-        return width if type(width) is int and width > 0 else part.first.head_dim or 0
-    if module in _DERIVED_HEAD:
-        hidden, heads = node.value("hidden_size"), node.value("num_attention_heads")
-        if type(hidden) is int and type(heads) is int and heads > 0:
-            return hidden // heads
-    head = part.first.head_dim
+        if type(width) is int and width > 0:
+            return width
+    head = derived_head(part) if module in _DERIVED_HEAD else part.first.head_dim
     if not head:
         raise NotCovered("the head width is not known")
     return head

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropeaudit.readers.engines import vllm
+from ropeaudit.errors import InvalidValue
+from ropeaudit.readers.engines import sglang, vllm
 from ropeaudit.readers.engines.interface import NotCovered, Refuses
 from tests.readers.engines.served import LONGROPE, YARN, build, config, kinds, only, oracle
 
@@ -167,6 +168,52 @@ def test_params_json() -> None:
     assert only(found).inv_freq[-1] == pytest.approx(1e6 ** (-126 / 128), rel=1e-6)
     with pytest.raises(NotCovered, match="moe"):
         build(vllm, {**values, "moe": {"num_experts": 8}}, file="params.json")
+
+
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.sampled_from([0, -1, 2**70, 1e400, "yarn", "longrope", [], [1], {}, {"a": 1}, "4096", 0.5]),
+)
+PLACES = st.sampled_from(
+    [
+        "rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor", "head_dim",
+        "hidden_size", "num_attention_heads", "max_position_embeddings", "architectures",
+        "rope_scaling/rope_type", "rope_scaling/factor", "rope_scaling/beta_fast",
+        "rope_scaling/original_max_position_embeddings", "rope_scaling/mscale_all_dim",
+        "rope_scaling/short_factor", "rope_scaling/mrope_section", "rope_scaling/alpha",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(
+    engine=st.sampled_from([vllm, sglang]),
+    scaling=st.sampled_from([YARN, LONGROPE, {"rope_type": "linear", "factor": 2.0}]),
+    changes=st.lists(st.tuples(PLACES, JUNK), min_size=1, max_size=3),
+)
+def test_odd_values_end_in_a_refusal_or_a_table(
+    engine: object, scaling: dict[str, object], changes: list[tuple[str, object]]
+) -> None:
+    values = config(rope_scaling=dict(scaling))
+    for place, junk in changes:
+        outer, _, inner = place.partition("/")
+        if not inner:
+            values[outer] = junk
+        elif isinstance(values.get(outer), dict):
+            values[outer][inner] = junk
+    try:
+        found = build(engine, values)
+    except (Refuses, NotCovered, InvalidValue) as error:
+        assert str(error)
+        return
+    for schedule in found.schedules:
+        assert all(v >= 0 for v in schedule.inv_freq)
+
+
+def test_what_changes_nothing_is_not_called_ignored() -> None:
+    scaling = {**LONGROPE, "factor": 4.0}
+    assert build(vllm, config(rope_scaling=scaling)).ignored == ()
 
 
 @settings(max_examples=60)
