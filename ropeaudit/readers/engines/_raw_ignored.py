@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 
 from ropeaudit.facts import Json, as_number
 from ropeaudit.readers.engines._raw_keys import Raw
@@ -74,14 +75,15 @@ def _matters(node: Raw, key: str, schedules: Sequence[Schedule]) -> bool:
         yarn = [s for s in schedules if s.rope_type == "yarn"]
         return value is False and any(s.parameters.get(key, True) for s in yarn)
     found = as_number(value)
-    return found is not None and _differs(node, key, found, schedules)
+    return found is not None and isfinite(found) and _differs(node, key, found, schedules)
 
 
 def _differs(node: Raw, key: str, value: float, schedules: Sequence[Schedule]) -> bool:
     if key in BASES:
         return all(s.rope_theta != value for s in schedules)
     if key in PARTS:
-        return any(s.head_dim and int(s.head_dim * value) != s.rotary_dim for s in schedules)
+        part = min(value, 2.0)  # what turns more than the head is as wrong, and may overflow
+        return any(s.head_dim and int(s.head_dim * part) != s.rotary_dim for s in schedules)
     if key == "head_dim":
         # Latent attention rotates a part with a width of its own, whatever the head's.
         latent = "qk_rope_head_dim" in node.data

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ropeaudit.errors import quoted, shown
-from ropeaudit.facts import Json
+from ropeaudit.facts import Json, as_number
 from ropeaudit.readers.engines import _tf_types
 from ropeaudit.readers.engines.interface import Refuses
 from ropeaudit.readers.transformers._node import Node
@@ -29,6 +29,8 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Types that have a table, with the keys that are indexed and not asked for."""
+MOST = 1e30
+"""Numbers from here on are slips, and overflow float32 in a product."""
 _MULTIPLY = frozenset({"yarn", "dynamic", "longrope"})
 """Types whose table multiplies ``head_dim`` as it is, also where it is None."""
 _SECTIONED = frozenset({"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl_text"})
@@ -47,7 +49,7 @@ def scaling_of(node: Node, entry: _tf_types.Entry, release: str) -> tuple[str, M
         raise Refuses(f"rope_scaling is {shown(scaling)}, and it needs an object")
     if not {"type", "rope_type"} & scaling.keys() and entry["law"] == "init":
         raise Refuses("rope_scaling has no rope_type")
-    alone = scaling.get("type") in NEEDED and "rope_type" not in scaling
+    alone = _known(scaling.get("type")) and "rope_type" not in scaling
     if entry.get("checks") and alone:
         raise Refuses("it looks for rope_type in rope_scaling, which has type alone")
     if entry["law"] == "phi3":
@@ -64,7 +66,7 @@ def _check_keys(
     node: Node, entry: _tf_types.Entry, kind: Json, scaling: Mapping[str, Json]
 ) -> None:
     """Raises Refuses where no table can be built of type ``kind``."""
-    if kind not in NEEDED:
+    if not _known(kind):
         raise Refuses(f"rope_type is {shown(kind)}, and it builds no such table")
     for key in NEEDED[kind]:
         if scaling.get(key) is None:
@@ -75,6 +77,18 @@ def _check_keys(
         raise Refuses("rope_scaling of type dynamic lacks alpha")
     if "softmax" in node.rope and node.model_type != "deepseek_v2" and "factor" not in scaling:
         raise Refuses("rope_scaling lacks factor, by which the logits are scaled")
+
+
+def finite(value: Json) -> float | None:
+    """A number of a size to compute with, None for no number; raises Refuses for others."""
+    found = as_number(value)
+    if found is not None and not abs(found) < MOST:
+        raise Refuses(f"it cannot compute with {shown(value)}")
+    return found
+
+
+def _known(kind: Json) -> bool:
+    return isinstance(kind, str) and kind in NEEDED
 
 
 def _type(node: Node, entry: _tf_types.Entry, scaling: Mapping[str, Json]) -> Json:
@@ -123,7 +137,7 @@ def _phi3(node: Node, scaling: Mapping[str, Json], release: str) -> None:
     partial = node.data.get("partial_rotary_factor", 1.0) if release == "4.57" else 1.0
     if not (isinstance(hidden, int) and isinstance(heads, int) and heads):
         raise Refuses("hidden_size and num_attention_heads give no head width")
-    expected = int(hidden // heads * float(partial)) // 2
+    expected = int(hidden // heads * (finite(partial) or 1.0)) // 2
     for key in ("short_factor", "long_factor"):
         value = scaling.get(key)
         if not isinstance(value, list) or len(value) != expected:

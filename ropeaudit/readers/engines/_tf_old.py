@@ -19,9 +19,9 @@ from typing import Any
 
 from ropeaudit.document import Document, unescape
 from ropeaudit.errors import InvalidValue, quoted, shown
-from ropeaudit.facts import Json, Note, Reading, as_number
+from ropeaudit.facts import Json, Note, Reading
 from ropeaudit.readers.engines import _tf_types
-from ropeaudit.readers.engines._tf_checks import NEEDED, scaling_of
+from ropeaudit.readers.engines._tf_checks import NEEDED, finite, scaling_of
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Request
 from ropeaudit.readers.transformers import read
 from ropeaudit.readers.transformers._node import Node
@@ -57,7 +57,7 @@ class Old:
         value: Json = self.entry.get("partial")
         for key in self.node.rope.get("partial_keys", ("partial_rotary_factor",)):
             value = self.node.data.get(key, value)
-        return as_number(value)
+        return finite(value)
 
     def turns_part(self, release: str) -> bool:
         """Whether the common functions, which read the fraction for any class, make the table."""
@@ -70,7 +70,7 @@ class Old:
         if how is None:
             return None
         default = self.entry.get("base") if how["key"] == "rope_theta" else how["base"]
-        return as_number(self.node.data.get(how["key"], default))
+        return finite(self.node.data.get(how["key"], default))
 
 
 def build(request: Request, release: str, name: str) -> Built:
@@ -107,7 +107,7 @@ def _old(node: Node, release: str) -> Old:
     if entry is None:
         raise NotCovered(f"{quoted(node.model_type)} was not compared with this release")
     kind, scaling = scaling_of(node, entry, release)
-    declared = as_number(node.value("max_position_embeddings"))
+    declared = finite(node.value("max_position_embeddings"))
     return Old(
         node=node,
         entry=entry,
@@ -120,14 +120,14 @@ def _old(node: Node, release: str) -> Old:
 
 def _original(node: Node, kind: str, scaling: Mapping[str, Json], release: str) -> float | None:
     """The original length that the type's table is placed by."""
-    declared = as_number(node.value("max_position_embeddings"))
+    declared = finite(node.value("max_position_embeddings"))
     if kind == "longrope":
-        return as_number(node.value(_ORIGINAL)) or declared
+        return finite(node.value(_ORIGINAL)) or declared
     if kind == "yarn" and release != "4.46":
-        return as_number(scaling.get(_ORIGINAL)) or declared
+        return finite(scaling.get(_ORIGINAL)) or declared
     if kind == "yarn":
         return declared
-    return as_number(scaling.get(_ORIGINAL)) if kind == "llama3" else None
+    return finite(scaling.get(_ORIGINAL)) if kind == "llama3" else None
 
 
 def _in_old_schema(old: Old) -> dict[str, Json]:
@@ -158,10 +158,10 @@ def _in_old_schema(old: Old) -> dict[str, Json]:
 
 def _longrope_keys(old: Old) -> dict[str, Json]:
     """Factor and attention of longrope: a stated original length overrides the factor."""
-    factor = as_number(old.scaling.get("factor"))
+    factor = finite(old.scaling.get("factor"))
     if old.declared and old.node.value(_ORIGINAL):
         factor = old.declared / float(old.original or old.declared)
-    attention = as_number(old.scaling.get("attention_factor"))
+    attention = finite(old.scaling.get("attention_factor"))
     if factor is None and attention is None:
         raise Refuses("longrope has neither a factor nor an original length on the top level")
     if attention is None:
@@ -231,7 +231,7 @@ def _yarn_keys(old: Old, scaling: dict[str, Any], release: str) -> dict[str, Any
         for key in ("truncate", "mscale", "mscale_all_dim"):
             scaling.pop(key, None)
         if scaling.get("attention_factor") is None:
-            factor = as_number(scaling.get("factor"))
+            factor = finite(scaling.get("factor"))
             if factor is None or factor <= 0:
                 raise Refuses(f"factor is {shown(scaling.get('factor'))}")
             scaling["attention_factor"] = 0.1 * math.log(factor) + 1.0
@@ -249,7 +249,7 @@ def _list_length(
     """
     original = int(old.original or 0)
     if release == "4.46" and old.entry["law"] != "phi3":
-        factor = as_number(old.scaling.get("factor")) or 1.0
+        factor = finite(old.scaling.get("factor")) or 1.0
         if old.declared and old.node.value(_ORIGINAL):
             factor = old.declared / max(original, 1)
         return original + 1 if factor > 1 else None
@@ -262,8 +262,8 @@ def _softmax(old: Old) -> float:
     """DeepSeek-V3 multiplies the logits for any dict with ``mscale_all_dim``; V2 never does."""
     if "softmax" not in old.node.rope or old.node.model_type == "deepseek_v2":
         return 1.0
-    weight = as_number(old.scaling.get("mscale_all_dim"))
-    factor = as_number(old.scaling.get("factor"))
+    weight = finite(old.scaling.get("mscale_all_dim"))
+    factor = finite(old.scaling.get("factor"))
     if not weight or factor is None:
         return 1.0
     return mscale(factor, weight) ** 2

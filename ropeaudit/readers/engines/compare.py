@@ -54,9 +54,16 @@ def _view(request: Request, chosen: Chosen, against: Sequence[Schedule]) -> View
     except Exception as error:  # a fault of ours must not hide what the other engines do
         if os.environ.get("ROPEAUDIT_DEBUG"):
             raise
-        said = f"internal error ({type(error).__name__}: {quoted(str(error))})"
-        status, reason = "not_covered", f"{said}; report it with the file"
+        status, reason = "not_covered", _fault(request, error)
     return seen(chosen, status, reason, built, against)
+
+
+def _fault(request: Request, error: Exception) -> str:
+    """What is said of a fault of ours; less where values are such that the reference stops too."""
+    if request.reference is None and not request.is_params:
+        return "what it makes of a value at which the reference stops is not known"
+    said = f"internal error ({type(error).__name__}: {quoted(str(error))})"
+    return f"{said}; report it with the file"
 
 
 def seen(

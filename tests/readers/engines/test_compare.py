@@ -217,3 +217,29 @@ def test_a_fault_is_raised_where_it_is_looked_for(monkeypatch: pytest.MonkeyPatc
     chosen = [Chosen(engine=broken, release=broken.RELEASES[0])]
     with pytest.raises(ZeroDivisionError):
         compare.views(Document("config.json", {}), chosen, reference=None, against=())
+
+
+KEYS = ("rope_theta", "rope_scaling", "rope_parameters", "head_dim", "partial_rotary_factor")
+KEYS += ("max_position_embeddings", "num_attention_heads", "layer_types", "model_type")
+INNER = ("factor", "rope_type", "type", "original_max_position_embeddings", "attention_factor")
+ODD = st.one_of(
+    st.sampled_from([None, True, 0, -1, 1e308, math.nan, math.inf, "x", "", 10**30, [], {}]),
+    st.sampled_from(["yarn", "llama3", [1.0] * 64, {"rope_type": "yarn"}, ["llama"]]),
+)
+
+
+@given(
+    st.sampled_from(sorted(vectors()["cases"])),
+    st.dictionaries(st.sampled_from(KEYS), ODD, max_size=2),
+    st.dictionaries(st.sampled_from(INNER), ODD, max_size=2),
+)
+def test_no_value_makes_the_reading_of_transformers_fail(
+    name: str, top: dict[str, Any], inner: dict[str, Any]
+) -> None:
+    config = {**vectors()["cases"][name]["config"], **top}
+    for key in ("rope_scaling", "rope_parameters"):
+        if isinstance(config.get(key), dict):
+            config[key] = {**config[key], **inner}
+    asked = request({"config": config, "file": "config.json"})
+    for release in hf.RELEASES:
+        outcome(hf, asked, release)  # whatever it says, it says it
