@@ -84,9 +84,10 @@ def text_part(request: Request) -> tuple[Node, Ropes | None]:
 
     Raises Unloadable where no class is known for it.
     """
-    if "text_part" not in request.memo:
-        request.memo["text_part"] = _text_part(request)
-    found = request.memo["text_part"]
+    key = ("attributes", "text")
+    if key not in request.memo:
+        request.memo[key] = _text_part(request)
+    found = request.memo[key]
     if isinstance(found, Exception):
         raise found
     part: tuple[Node, Ropes | None] = found
@@ -212,6 +213,8 @@ def _v4(request: Request, *, checked: bool) -> Loaded:
     if node.model_type not in known("4.57"):
         raise Unloadable(f"transformers 4.57 does not know {quoted(node.model_type)}")
     held = _class_of(node)
+    if node.model_type == "falcon" and "head_dim" in node.data:
+        raise Unloadable("transformers 4.57 computes head_dim of Falcon and takes none")
     values = _merged(request, node, held[V4])
     problem = checked_v4(values, node.model_type, held) if checked else None
     if problem is not None:

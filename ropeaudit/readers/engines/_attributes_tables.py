@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ropeaudit.document import escape
 from ropeaudit.facts import Fact, Location, Note, Origin, as_number
 from ropeaudit.readers.engines._attributes_loaded import Loaded
-from ropeaudit.readers.engines._raw_ignored import ignored
+from ropeaudit.readers.engines._raw_ignored import SPELLED, ignored
 from ropeaudit.readers.engines._raw_keys import Raw
 from ropeaudit.readers.engines._raw_tables import Turn, schedule
 from ropeaudit.readers.engines.interface import Built, Refuses, Release, Request
@@ -58,7 +58,25 @@ def passed_over(request: Request, schedules: Sequence[Schedule]) -> tuple[str, .
     part = config.get("text_config")
     if isinstance(part, dict):
         nodes.append(Raw(request.document, part, "/text_config"))
+    kinds = {s.rope_type for s in schedules} - {"default"}
+    for node in nodes:
+        node.seen.update(_applied(node, kinds))
     return ignored(nodes, schedules)
+
+
+def _applied(node: Raw, kinds: set[str]) -> Iterator[str]:
+    """Pointers of types that came out as stated: their dicts were read."""
+    for key in ("rope_scaling", "rope_parameters"):
+        outer = node.data.get(key)
+        if not isinstance(outer, dict):
+            continue
+        dicts = {f"{node.pointer}/{key}": outer}
+        dicts |= {f"{node.pointer}/{key}/{escape(k)}": v for k, v in outer.items()}
+        for at, values in dicts.items():
+            for name in ("rope_type", "type"):
+                found = values.get(name) if isinstance(values, dict) else None
+                if isinstance(found, str) and SPELLED.get(found, found) in kinds:
+                    yield f"{at}/{name}"
 
 
 def built(

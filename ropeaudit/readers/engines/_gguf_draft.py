@@ -150,7 +150,7 @@ class Draft:
             StoredTable(
                 name=f"{name}.weight",
                 values=values,
-                dtype="F32",
+                dtype="float32",
                 shape=(len(values),),
                 location=Location(file=file, tensor=f"{name}.weight"),
                 role=_ROLES[name],

@@ -100,8 +100,12 @@ def _head(model: Loaded) -> int:
     return even(model) if model.get("head_dim") is None else whole(model, "head_dim")
 
 
-def _general(default: float) -> Loader:
-    """``get_rotary_params``: Llama, Mistral, Qwen 2 and 3."""
+def _general(default: float, *, stores_llama3: bool = False) -> Loader:
+    """``get_rotary_params``: Llama, Mistral, Qwen 2 and 3.
+
+    Only the Llama loader hands the two bounds of llama3 scaling on; the others leave them out, and
+    then saving the model stops (``specs/model_spec.py``, ``validate``).
+    """
 
     def load(model: Loaded, scaling: Mapping[str, Any]) -> Iterator[Turn]:
         if not scaling:
@@ -116,6 +120,8 @@ def _general(default: float) -> Loader:
             factor = scaling.get("factor", 1)
             yield replace(turn, law="linear", scaling={"factor": factor})
         elif kind == "llama3":
+            if not stores_llama3:
+                raise Refuses("it writes llama3 without its bounds, and then refuses to save them")
             for key in ("low_freq_factor", "high_freq_factor"):
                 if key not in scaling:
                     raise Refuses(f"its converter stops because {key} is missing")
@@ -183,7 +189,7 @@ def _phi3(model: Loaded, scaling: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 _LOADERS: dict[str, Loader] = {
-    "llama": _general(DEFAULT_BASE),
+    "llama": _general(DEFAULT_BASE, stores_llama3=True),
     "mistral": _general(DEFAULT_BASE),
     "qwen2": _general(DEFAULT_BASE),
     "qwen3": _general(1e6),

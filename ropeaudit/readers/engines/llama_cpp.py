@@ -73,13 +73,16 @@ def build(request: Request, release: Release) -> Built:
         file, said = _converted(request, V4 if release.name.endswith("4.57") else V5)
     reading = file.reading(FILE)
     found = _run(request, reading)
+    stopped = next((n.message for n in found.notes if n.kind == "engine_refuses"), None)
+    if stopped is not None:
+        raise Refuses(f"the converted file does not load: {stopped}")
     if not found.schedules:
         raise NotCovered(_silence(found))
     chosen = [_as_model(s, file, release) for s in found.schedules if _wanted(s, request.lengths)]
     return Built(
         schedules=tuple(chosen),
         ignored=passed_over(request, chosen),
-        notes=tuple(_notes(found, said, chosen)),
+        notes=tuple(_notes(said, chosen)),
     )
 
 
@@ -128,7 +131,7 @@ def _first(value: Any) -> str | None:
 
 def _run(request: Request, reading: Reading) -> Resolution:
     """The library's reading of the file; files that come out alike are read once."""
-    memo = request.memo.setdefault("llama.cpp", {})
+    memo = request.memo.setdefault(("llama.cpp", "files"), {})
     mark = repr((reading.metadata, [(t.name, t.values) for t in reading.tables]))
     if mark not in memo:
         memo[mark] = read(reading, ())
@@ -154,7 +157,7 @@ def _as_model(schedule: Schedule, file: Draft, release: Release) -> Schedule:
     return replace(schedule, reader=release.name, pairing=pairing)
 
 
-def _notes(found: Resolution, said: str | None, chosen: list[Schedule]) -> Iterator[Note]:
+def _notes(said: str | None, chosen: list[Schedule]) -> Iterator[Note]:
     if said is not None:
         yield Note("raw_config", f"the converter falls back to the file's JSON: {said}")
     if any(s.variant for s in chosen):
@@ -162,4 +165,3 @@ def _notes(found: Resolution, said: str | None, chosen: list[Schedule]) -> Itera
             "run_time_choice",
             "n_ctx chooses the factor list: the long one where it is above the original length",
         )
-    yield from (n for n in found.notes if n.kind == "engine_refuses")

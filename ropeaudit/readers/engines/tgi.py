@@ -62,12 +62,12 @@ def build(request: Request, release: Release) -> Built:
     kind = request.config.get("model_type")
     if not isinstance(kind, str) or kind not in _COVERED:
         raise NotCovered(f"{quoted(kind)} is not served by a model of its own that was looked at")
+    if kind == "falcon" and request.config.get("alibi"):
+        raise Refuses("its Falcon config stops at alibi")
     try:
         model = loaded(request, V4, checked=kind not in _OWN_CLASS)
     except Unloadable as error:
         raise Refuses(str(error)) from None
-    if model.get("alibi"):
-        raise Refuses("its Falcon config stops at alibi")
     scaling = _scaling(model, kind)
     if kind in _GEMMA3:
         turns = list(_gemma3(model, scaling))
