@@ -11,13 +11,25 @@ from collections.abc import Iterator, Mapping
 
 from ropeaudit.document import Document, escape
 from ropeaudit.errors import quoted, shown
-from ropeaudit.facts import Fact, Json, Location, Origin, as_number
+from ropeaudit.facts import Fact, Json, Location, Note, Origin, as_number
 from ropeaudit.readers.engines.interface import Refuses
 from ropeaudit.records import field, record
 
 MAX_LAYERS = 100_000
 """More layers are a corrupt number; no list of that length is made."""
 MAX_WIDTH = 10**7
+
+POSITIONAL = frozenset({
+    "model_type", "text_config", "head_dim", "rope_theta", "rope_scaling", "rope_parameters",
+    "partial_rotary_factor", "rotary_pct", "rotary_emb_base", "rotary_dim", "qk_rope_head_dim",
+    "rope_local_base_freq", "swa_rope_theta", "no_rope_layers",
+})  # fmt: skip
+"""Keys whose absence counts in an excerpt too; others are taken to be in the whole file."""
+EXCERPT = Note(
+    "excerpt",
+    "the file has no vocab_size, so it is read as an excerpt: keys that have nothing to do with "
+    "positions are taken to be there",
+)
 
 
 @record(frozen=False)
@@ -113,6 +125,15 @@ class Raw:
         origin = Origin.OVERRIDE if pointer in self.document.overridden else Origin.FILE
         where = Location(file=self.document.file, pointer=pointer)
         self.facts.append(Fact(key, value, origin, where))
+
+
+def is_excerpt(root: Raw) -> bool:
+    """Whether the file holds the position keys of a config only: no model is without a vocabulary.
+
+    Engines would refuse it for keys that say nothing about positions.
+    """
+    parts = [root.data, *(v for v in root.data.values() if isinstance(v, dict))]
+    return all("vocab_size" not in part for part in parts)
 
 
 def number(value: Json, name: str) -> float:

@@ -22,9 +22,17 @@ import math
 
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Json, Note
-from ropeaudit.readers.engines._exl_read import length, read, require, size, sole_architecture
+from ropeaudit.readers.engines._exl_read import length, read, size, sole_architecture
 from ropeaudit.readers.engines._raw_ignored import ignored
-from ropeaudit.readers.engines._raw_keys import MAX_LAYERS, MAX_WIDTH, Raw, number, whole
+from ropeaudit.readers.engines._raw_keys import (
+    EXCERPT,
+    MAX_LAYERS,
+    MAX_WIDTH,
+    Raw,
+    is_excerpt,
+    number,
+    whole,
+)
 from ropeaudit.readers.engines._raw_tables import Turn, schedule
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.records import replace
@@ -56,6 +64,8 @@ LENGTHS = (
     "max_sequence_length", "model_max_length", "max_position_embeddings", "max_seq_len",
     "n_positions",
 )  # fmt: skip
+HIDDEN = ("hidden_size", "d_model", "n_embd")
+COUNTS = ("num_hidden_layers", "n_layers", "n_layer")
 LOCAL_BASE = 10000.0
 SLIDING, FULL = "sliding_attention", "full_attention"
 
@@ -67,7 +77,8 @@ def build(request: Request, release: Release) -> Built:
     if name in STILL:
         return Built(notes=(Note("no_rotary", "it gives this architecture no rotary layer"),))
     _cover(root, name)
-    require([root, root.inside("text_config", _text(root))], ("num_hidden_layers", "hidden_size"))
+    if not is_excerpt(root):
+        size(root, *_sub(*HIDDEN))
     turn = _turn(request, root, name)
     made = _by_layer(root, name, turn)
     facts = tuple(root.facts)
@@ -75,7 +86,8 @@ def build(request: Request, release: Release) -> Built:
     nodes = [root]
     if _text(root):
         nodes.append(root.inside("text_config", _text(root)))
-    return Built(schedules=schedules, ignored=ignored(nodes, schedules), notes=_notes(name, made))
+    notes = (*_notes(name, made), *((EXCERPT,) if is_excerpt(root) else ()))
+    return Built(schedules=schedules, ignored=ignored(nodes, schedules), notes=notes)
 
 
 def _text(root: Raw) -> dict[str, Json]:
@@ -126,7 +138,7 @@ def _head(root: Raw, default: int | None) -> int:
     heads = read(root, "int", *_sub("num_attention_heads", "n_heads", "n_head"))
     if not heads:
         raise Refuses("it needs head_dim or num_attention_heads, and both are missing")
-    hidden = size(root, *_sub("hidden_size", "d_model", "n_embd"))
+    hidden = size(root, *_sub(*HIDDEN))
     return whole(hidden // whole(heads, "num_attention_heads", MAX_WIDTH), "head_dim", MAX_WIDTH)
 
 
@@ -210,7 +222,7 @@ def _su(root: Raw, turn: Turn, scaling: Raw) -> Turn:
 
 
 def _by_layer(root: Raw, name: str, turn: Turn) -> list[Turn]:
-    count = whole(size(root, *_sub("num_hidden_layers")), "num_hidden_layers", MAX_LAYERS)
+    count = whole(size(root, *_sub(*COUNTS)), "num_hidden_layers", MAX_LAYERS)
     every = tuple(range(count))
     if name not in GEMMA3 and name != "Cohere2ForCausalLM":
         return [replace(turn, layers=every)]

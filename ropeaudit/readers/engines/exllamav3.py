@@ -21,7 +21,7 @@ from ropeaudit.facts import Json, Note
 from ropeaudit.readers.engines._exl_layers import Arch, tables
 from ropeaudit.readers.engines._exl_read import decimal, require, sole_architecture, stated
 from ropeaudit.readers.engines._raw_ignored import ignored
-from ropeaudit.readers.engines._raw_keys import Raw, number
+from ropeaudit.readers.engines._raw_keys import EXCERPT, Raw, is_excerpt, number
 from ropeaudit.readers.engines._raw_tables import Turn, schedule
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.records import replace
@@ -62,7 +62,7 @@ def build(request: Request, release: Release) -> Built:
     return Built(
         schedules=schedules,
         ignored=ignored(nodes, schedules),
-        notes=_notes(made),
+        notes=(*_notes(made), *((EXCERPT,) if is_excerpt(root) else ())),
     )
 
 
@@ -90,7 +90,7 @@ def _arch(request: Request, root: Raw) -> Arch:
         both.append(inner)
     require(both, entry["need"])
     for key, wanted, *always in entry["assert"]:
-        _insist(root, key, wanted, always=bool(always))
+        _insist(root, key, wanted, always=bool(always) and not is_excerpt(root))
     return Arch(entry=entry, root=root, raw=raw, request=request)
 
 

@@ -25,7 +25,7 @@ from ropeaudit.readers.engines._mlx_checks import CHECKS
 from ropeaudit.readers.engines._mlx_models import Model
 from ropeaudit.readers.engines._mlx_special import turns
 from ropeaudit.readers.engines._raw_ignored import ignored
-from ropeaudit.readers.engines._raw_keys import Raw
+from ropeaudit.readers.engines._raw_keys import EXCERPT, POSITIONAL, Raw, is_excerpt
 from ropeaudit.readers.engines._raw_tables import Turn, schedule
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.records import replace
@@ -98,7 +98,7 @@ def build(request: Request, release: Release) -> Built:
     return Built(
         schedules=schedules,
         ignored=ignored(nodes, schedules),
-        notes=_notes(made),
+        notes=(*_notes(made), *((EXCERPT,) if is_excerpt(nodes[0]) else ())),
     )
 
 
@@ -155,6 +155,8 @@ def _text(
 
 def _require(name: str, need: list[str], raw: Raw, given: set[str] | None = None) -> None:
     missing = [key for key in need if key not in raw.data and key not in (given or ())]
+    if is_excerpt(raw):
+        missing = [key for key in missing if key in POSITIONAL]
     if missing:
         shown_names = ", ".join(missing[:4]) + (" and more" if len(missing) > 4 else "")
         raise Refuses(f"its model file {name} needs {shown_names}, which the file lacks")

@@ -149,7 +149,7 @@ def _text(name: str, entry: dict[str, Any], rng: random.Random) -> dict[str, Any
         config.pop("head_dim", None)
     if rng.random() < 0.05 and entry["need"]:
         config.pop(rng.choice(entry["need"]), None)
-        config["model_type"] = name
+        config.update(model_type=name, vocab_size=64)
     return config
 
 

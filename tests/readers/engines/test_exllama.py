@@ -105,6 +105,28 @@ def test_an_unknown_architecture_is_not_covered(engine: Any, release: str) -> No
         build(engine, release, {**LLAMA, "architectures": ["PhiForCausalLM"]})
 
 
+@pytest.mark.parametrize(("engine", "release"), ENGINES)
+def test_an_excerpt_is_read_by_its_model_type(engine: Any, release: str) -> None:
+    left_out = ("vocab_size", "intermediate_size", "architectures")
+    excerpt = {k: v for k, v in LLAMA.items() if k not in left_out}
+    built = build(engine, release, {**excerpt, "model_type": "llama"})
+    assert [s.rope_theta for s in built.schedules] == [500000.0]
+    assert [n.kind for n in built.notes] == ["excerpt"]
+    with pytest.raises(NotCovered, match="architecture"):
+        build(engine, release, {**excerpt, "model_type": "falcon"})
+    assert "architectures" in refusal(engine, release, {**excerpt, "vocab_size": 128})
+
+
+def test_v2_reads_the_names_that_dbrx_has() -> None:
+    config = {
+        "architectures": ["DbrxForCausalLM"], "n_layers": 2, "d_model": 512, "n_heads": 4,
+        "attn_config": {"rope_theta": 5e5}, "max_seq_len": 4096, "vocab_size": 128,
+    }  # fmt: skip
+    schedule = build(exllamav2, TWO, config).schedules[0]
+    assert (schedule.rope_theta, schedule.head_dim, schedule.layers) == (5e5, 128, (0, 1))
+    assert schedule.context.declared == 4096
+
+
 def test_v2_refuses_both_spellings_of_the_type() -> None:
     config = {**LLAMA, "rope_scaling": {"type": "linear", "rope_type": "linear", "factor": 2.0}}
     assert "both" in refusal(exllamav2, TWO, config)

@@ -94,6 +94,15 @@ def test_refusals_name_what_is_missing() -> None:
     assert "base" not in refusal(mlx_lm, NEW, {**LLAMA, "rope_theta": "big"})
 
 
+def test_of_an_excerpt_only_missing_position_keys_count() -> None:
+    excerpt = {k: v for k, v in LLAMA.items() if k not in ("vocab_size", "intermediate_size")}
+    built = build(mlx_lm, NEW, excerpt)
+    assert [s.rope_theta for s in built.schedules] == [500000.0]
+    assert [n.kind for n in built.notes] == ["excerpt"]
+    assert "intermediate_size" in refusal(mlx_lm, NEW, {**excerpt, "vocab_size": 128})
+    assert "rotary_pct" in refusal(mlx_lm, NEW, {**excerpt, "model_type": "gpt_neox"})
+
+
 def test_a_model_file_that_was_not_looked_at_is_not_covered() -> None:
     with pytest.raises(NotCovered, match="nanochat"):
         build(mlx_lm, NEW, {"model_type": "nanochat"})
