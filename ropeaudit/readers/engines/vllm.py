@@ -104,6 +104,8 @@ def _check_class(part: Part, module: str) -> None:
     plain = part.rope_type == "default" and "partial_rotary_factor" not in part.values
     if module == "cohere2_moe" and not plain:
         raise NotCovered("Cohere2Moe's config class converts scaling in a way of its own")
+    if module == "phimoe" and part.rope_type != "default":
+        raise NotCovered("PhiMoE's config class has rules of its own for scaling")
     if module == "gpt_j":
         check_no_rope_keys(part)
 
