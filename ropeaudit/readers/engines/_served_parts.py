@@ -18,7 +18,6 @@ from ropeaudit.readers.transformers.rope_dicts import Node, rope_dicts
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
-PARAMS = "params.json"
 _ONLY_MODEL = "no head_dim of its own"
 """What stops transformers' model but not its config, longrope apart: that is checked on loading."""
 
@@ -54,11 +53,6 @@ class Part:
     def stated_head(self) -> Json:
         """The head width that the text config or its class states, None where it follows."""
         return self.node.value("head_dim")
-
-
-def is_params(request: Request) -> bool:
-    """Whether the config is Mistral's own ``params.json``."""
-    return request.document.file.replace("\\", "/").rsplit("/", 1)[-1] == PARAMS
 
 
 def text_parts(request: Request) -> tuple[Part, ...]:

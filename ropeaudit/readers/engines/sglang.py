@@ -22,7 +22,6 @@ from ropeaudit.readers.engines._served_parts import (
     architectures,
     check_no_rope_keys,
     derived_head,
-    is_params,
     number_of,
     places_of,
     same_as_reference,
@@ -52,7 +51,7 @@ MAX_LAYERS = 100_000
 
 def build(request: Request, release: Release) -> Built:
     """The schedules of the language model; raises Refuses or NotCovered."""
-    if is_params(request):
+    if request.is_params:
         raise NotCovered("its remapping of params.json was not run")
     rule = families.rule_of(request.config)
     schedules: list[Schedule] = []

@@ -23,7 +23,6 @@ from ropeaudit.readers.engines._served_parts import (
     Part,
     check_no_rope_keys,
     derived_head,
-    is_params,
     number_of,
     places_of,
     same_as_reference,
@@ -64,7 +63,7 @@ _SAME_LISTS = ("su", "longrope"), ("mrope", "default")
 
 def build(request: Request, release: Release) -> Built:
     """The schedules of the language model; raises Refuses or NotCovered."""
-    if is_params(request):
+    if request.is_params:
         return _from_params(request, release)
     parts = text_parts(request)
     module = families.module_of(request.config, parts[0].node.model_type)
