@@ -96,7 +96,6 @@ def build(request: Request, release: str, name: str) -> Built:
     made = tuple(replace(_made(s, first, release, request.lengths), reader=name) for s in schedules)
     return Built(
         schedules=made,
-        ignored=tuple(p for o in old for p in _ignored(o)),
         notes=tuple(n for o in old for n in _notes(o, made)),
     )
 
@@ -267,20 +266,6 @@ def _softmax(old: Old) -> float:
     if not weight or factor is None:
         return 1.0
     return mscale(factor, weight) ** 2
-
-
-def _ignored(old: Old) -> list[str]:
-    """Position values of the file that the release does not read."""
-    node, found = old.node, []
-    if isinstance(node.data.get("rope_parameters"), dict):
-        found.append(f"{node.pointer}/rope_parameters")
-    scaling = node.data.get("rope_scaling")
-    if isinstance(scaling, dict):
-        at = f"{node.pointer}/rope_scaling"
-        found += [f"{at}/{k}" for k in sorted(_TOP & scaling.keys())]
-        if old.entry["law"] == "plain":
-            found.append(at)
-    return found
 
 
 def _notes(old: Old, made: tuple[Schedule, ...]) -> list[Note]:

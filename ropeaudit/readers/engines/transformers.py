@@ -7,15 +7,17 @@ was run: the config loaded, a tiny model built, its buffers and factors taken, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ropeaudit.errors import shown
 from ropeaudit.facts import Note, Oddity, Reading
 from ropeaudit.readers.engines import _tf_old, _tf_types
+from ropeaudit.readers.engines._attributes_tables import passed_over
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.readers.interface import Resolution
 from ropeaudit.readers.transformers import read
 from ropeaudit.records import replace
+from ropeaudit.schedule.core import Schedule
 
 RELEASES = (
     Release(
@@ -65,9 +67,20 @@ def build(request: Request, release: Release) -> Built:
     if version != "5.24" and not _knows(version, request):
         raise Refuses(f"it does not know the model type {shown(request.config.get('model_type'))}")
     if found is None or version.startswith("4."):
-        return _tf_old.build(request, version, release.name)
+        built = _tf_old.build(request, version, release.name)
+        return replace(built, ignored=_ignored(request, built.schedules))
     _stop(request, found)
-    return Built(schedules=tuple(replace(s, reader=release.name) for s in found.schedules))
+    named = tuple(replace(s, reader=release.name) for s in found.schedules)
+    return Built(schedules=named, ignored=_ignored(request, named))
+
+
+def _ignored(request: Request, schedules: Sequence[Schedule]) -> tuple[str, ...]:
+    """Values that the schedules contradict; the lists of longrope are in use at other lengths."""
+    text = [s for s in schedules if s.is_text]
+    found = passed_over(request, text)
+    if any(s.rope_type == "longrope" for s in text):
+        return tuple(p for p in found if not p.endswith(("/short_factor", "/long_factor")))
+    return found
 
 
 def _knows(version: str, request: Request) -> bool:

@@ -20,6 +20,7 @@ from ropeaudit.facts import Reading
 from ropeaudit.readers.engines import transformers
 from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
 from ropeaudit.readers.transformers import read
+from tests.engine_vectors import vectors
 from tests.oracles.engines.transformers_configs import grid
 from tests.transformers_4x import covered, disagreement
 
@@ -120,7 +121,15 @@ def test_a_type_that_is_no_name(version: str) -> None:
 
 def test_what_is_ignored_is_named() -> None:
     scaling = {"rope_type": "linear", "factor": 2.0, "rope_theta": 5e5}
-    built = build(
-        "4.57", model_type="llama", rope_scaling=scaling, rope_parameters={"rope_theta": 5e5}
-    )
-    assert built.ignored == ("/rope_parameters", "/rope_scaling/rope_theta")
+    new = {"rope_type": "default", "rope_theta": 5e5}
+    built = build("4.57", model_type="llama", rope_scaling=scaling, rope_parameters=new)
+    assert built.ignored == ("/rope_scaling/rope_theta", "/rope_parameters")
+    built = build("5.24", model_type="llama", rope_theta=1e4, rope_parameters=new)
+    assert built.ignored == ("/rope_theta",)
+
+
+def test_what_would_change_nothing_is_not_named() -> None:
+    for name in ("both_agree", "llama3_both", "rec_llama3", "rec_yarn", "phi3_longrope_old"):
+        config = vectors()["cases"][name]["config"]
+        for version in ("5.24", "4.57"):
+            assert build(version, **config).ignored == (), name
