@@ -130,7 +130,7 @@ def test_refusals_and_what_is_not_covered() -> None:
     with pytest.raises(NotCovered, match="no architecture"):
         build(sglang, config(architectures=None))
     with pytest.raises(NotCovered, match="params.json"):
-        build(sglang, {"dim": 256, "n_heads": 2}, file="params.json")
+        build(sglang, {"dim": 256, "n_heads": 2, "n_layers": 2}, file="params.json")
     values = config(model_type="cohere", architectures=["CohereForCausalLM"])
     with pytest.raises(Refuses, match="half pairing"):
         build(sglang, {**values, "rope_scaling": LONGROPE})
