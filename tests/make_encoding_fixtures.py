@@ -234,6 +234,16 @@ def words() -> dict[str, list[Example]]:
     }
 
 
+def still() -> dict[str, list[Example]]:
+    return {
+        "pass": [st("rope-mixed", mixed()), pt("jordan", jordan("jordan_rope", 1e-3, 0.05))],
+        "fail": [
+            st("rope-mixed-zeros", mixed([(0.0, 0.0), (0.0, 0.0)]), contains="2 planes of 64"),
+            st("ape-zeros", ape([0.0, 0.0]), contains="no axis"),
+        ],
+    }
+
+
 RULES: dict[str, tuple[Any, str]] = {
     "RA701": (orthogonality, NO_UNKNOWN),
     "RA702": (duplicate_plane, NO_UNKNOWN),
@@ -253,6 +263,7 @@ RULES: dict[str, tuple[Any, str]] = {
     "RA716": (bias_collapse, NO_LENGTH),
     "RA717": (branches, NO_UNKNOWN),
     "RA718": (words, NO_UNKNOWN),
+    "RA719": (still, NO_UNKNOWN),
 }
 
 

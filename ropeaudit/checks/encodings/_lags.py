@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from ropeaudit.checks.encodings._look import BIAS, UNDAMPED, Look, counts_tokens, extents
 from ropeaudit.checks.interface import Case
+from ropeaudit.encodings import _growth as growth
+from ropeaudit.encodings._growth import MAX_EXPONENT
 
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
@@ -31,9 +33,17 @@ def reach(case: Case, look: Look) -> int | None:
 
 
 def lags(case: Case, look: Look) -> list[int]:
-    """A few lags from 1 to the largest."""
-    length = reach(case, look) or DEFAULT_REACH
-    return sorted({n for n in (1, 2, 5, length // 4, length // 2, length) if n > 0})
+    """A few lags from 1 to the largest, as far as the clamp on ``exp(gamma p)`` lets positions of
+    twice that be what they are; beyond it jordan-growth warns."""
+    length = min(reach(case, look) or DEFAULT_REACH, int(clamp_position(look)) // 2)
+    length = max(length, 1)
+    return sorted({n for n in (1, 2, 5, length // 4, length // 2, length) if 0 < n <= length})
+
+
+def clamp_position(look: Look) -> float:
+    """The position where public code begins to clamp, in steps; far away without damping."""
+    exponent = float(look.encoding.settings.get("max_exponent", MAX_EXPONENT))
+    return min(growth.clamp_position(float(look.spectrum.gamma.max()), exponent), 1e12)
 
 
 def between(look: Look, queries: Sequence[int], keys: Sequence[int]) -> Array:

@@ -55,6 +55,12 @@ def test_the_stabilised_shear_depends_on_more_than_the_lag() -> None:
     assert found.evidence["relativity_defect"] > 0.1
 
 
+def test_the_clamp_is_left_to_the_rule_that_knows_it() -> None:
+    """Beyond gamma p = 30 public code breaks the relation, which jordan-growth warns of."""
+    encoding = make.jordan((0.7,), (1 / 64,), (0.3,), length=65)
+    assert make.only(check, encoding, lengths=(16384,)).status is Status.PASS
+
+
 def test_it_asks_only_what_damps() -> None:
     assert make.only(check, make.mixed([(1.0, 0.5)])).status is Status.SKIP
     assert make.only(check, make.alibi()).status is Status.SKIP
