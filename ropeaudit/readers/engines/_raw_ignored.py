@@ -83,7 +83,8 @@ def _differs(node: Raw, key: str, value: float, schedules: Sequence[Schedule]) -
         return all(s.rope_theta != value for s in schedules)
     if key in PARTS:
         part = min(value, 2.0)  # what turns more than the head is as wrong, and may overflow
-        return any(s.head_dim and int(s.head_dim * part) != s.rotary_dim for s in schedules)
+        turned = [s for s in schedules if s.rope_type != "proportional"]  # its tables are padded
+        return any(s.head_dim and int(s.head_dim * part) != s.rotary_dim for s in turned)
     if key == "head_dim":
         # Latent attention rotates a part with a width of its own, whatever the head's.
         latent = "qk_rope_head_dim" in node.data
@@ -116,5 +117,7 @@ def _other_ratio(schedule: Schedule, top: float, bottom: float | None) -> bool:
 def _turns_otherwise(value: Json, schedules: Sequence[Schedule]) -> bool:
     if not isinstance(value, list) or any(s.layers is None for s in schedules):
         return False
+    if not value:
+        return False  # an empty list is taken for none
     turning = {i for s in schedules for i in s.layers or ()}
     return turning != {i for i, turns in enumerate(value) if turns}
