@@ -7,7 +7,9 @@ integer; any other type stops loading.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ropeaudit.errors import shown
 from ropeaudit.facts import MAX_LENGTH, Json
@@ -50,10 +52,12 @@ _NAMED = {
 }  # fmt: skip
 
 
-def _is(value: Json, kind: str) -> bool:
+def _is(value: Any, kind: str) -> bool:
     if not isinstance(value, KINDS[kind]):
         return False
-    return kind != "int" or number(value, kind).is_integer()
+    if kind != "int" or isinstance(value, int):
+        return True
+    return bool(math.isfinite(value) and value.is_integer())
 
 
 def _inside(raw: Raw, key: str) -> tuple[Raw | None, str]:
