@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ropeaudit.errors import shown
 from ropeaudit.facts import MAX_LENGTH, Json
@@ -52,12 +51,10 @@ _NAMED = {
 }  # fmt: skip
 
 
-def _is(value: Any, kind: str) -> bool:
-    if not isinstance(value, KINDS[kind]):
-        return False
-    if kind != "int" or isinstance(value, int):
-        return True
-    return bool(math.isfinite(value) and value.is_integer())
+def _is(value: Json, kind: str) -> bool:
+    if kind == "int" and isinstance(value, float):
+        return math.isfinite(value) and value.is_integer()
+    return isinstance(value, KINDS[kind])
 
 
 def _inside(raw: Raw, key: str) -> tuple[Raw | None, str]:
