@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array, Encoding
 
 MATRICES = ("map", "generator", "parameter")
+_BIAS = "what the encoding adds to the scores is not converted, and has to be kept"
 _SUFFIXES = (".npy", ".safetensors")
 
 
@@ -140,6 +141,8 @@ def _heads(subject: Subject) -> tuple[int | None, int | None]:
 
 
 def _of_encoding(subject: Subject, encoding: Encoding) -> Source:
+    import numpy as np
+
     from ropeaudit.encodings.interface import of
 
     if "tree" in encoding.kind or "branch" in encoding.kind:
@@ -157,10 +160,18 @@ def _of_encoding(subject: Subject, encoding: Encoding) -> Source:
             heads=encoding.heads,
             notes=tuple(n.message for n in encoding.notes),
         )
-    generators = of(encoding).generators(encoding)
+    module = of(encoding)
+    generators, origin = module.generators(encoding), np.zeros((1, len(encoding.axes)))
+    added = module.bias(encoding, origin, origin) is not None
     if generators is None:
+        what = "adds to the score and turns nothing" if added else "is no group of maps"
         raise Refused(
-            f"{quoted(encoding.name)} ({quoted(encoding.kind)}) adds to the score and turns nothing"
+            f"{quoted(encoding.name)} ({quoted(encoding.kind)}) {what}, so no frequencies say it"
+        )
+    if (generators != -np.swapaxes(generators, -1, -2)).any():
+        raise Refused(
+            f"{quoted(encoding.name)} ({quoted(encoding.kind)}) damps or shears; APE and RoPE turn "
+            "and do nothing else"
         )
     return Source(
         target=subject.target,
@@ -172,7 +183,7 @@ def _of_encoding(subject: Subject, encoding: Encoding) -> Source:
         layers=encoding.layers,
         unit="rad/step" if encoding.positions.integer else "rad/unit",
         integer=encoding.positions.integer,
-        notes=tuple(n.message for n in encoding.notes),
+        notes=(*(n.message for n in encoding.notes), *([_BIAS] if added else [])),
     )
 
 

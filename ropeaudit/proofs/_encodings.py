@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from ropeaudit.proofs import _encodings_jordan
 from ropeaudit.proofs._claims import ABOUT_ENCODINGS
 from ropeaudit.proofs._spectra import Planes, brackets, equal_vectors, planes
 from ropeaudit.proofs.interface import Claim, Status
@@ -36,6 +37,7 @@ COMMUTE = "The commutators of the generators, in integers, are zero."
 NO_COMMUTE = "An entry of a commutator of two generators, in integers, is not zero."
 PREFIX = "Maps are orthogonal, so those of the common path cancel."
 LAG = "The bias is a function of the lag."
+BOTH = "Rotations are a one-parameter group, and the bias is a function of the lag."
 NOT_COVERED = "No exact statement covers this kind of encoding."
 NO_JOINT = "The axes do not commute, so there are no planes that all of them turn."
 ONE_COMBINATION = (
@@ -221,6 +223,23 @@ def _labels(w: Any) -> list[dict[str, int]]:
     return [{"layer": n, "head": h} for n in range(w.shape[0]) for h in range(w.shape[1])]
 
 
+def _jordan(encoding: Encoding) -> dict[str, _Found]:
+    found = _encodings_jordan.claims(encoding)
+    if found is None:
+        return _uncovered(encoding)
+    return {name: _Found(*one) for name, one in found.items()}
+
+
+def _rope_alibi(encoding: Encoding) -> dict[str, _Found]:
+    omega = encoding.parameters["omega"]
+    rows = omega.reshape(-1, omega.shape[-1], 1)
+    return {
+        "skew": _proved(ROTATES),
+        "distinct": _vectors(rows, _labels(omega)),
+        "relative": _proved(BOTH),
+    }
+
+
 def _alibi(encoding: Encoding) -> dict[str, _Found]:
     slopes = encoding.parameters["slopes"]
     rows = slopes.reshape(slopes.shape[0], -1, 1)
@@ -240,6 +259,11 @@ _KINDS: dict[str, Callable[[Encoding], dict[str, _Found]]] = {
     "rope-mixed": _stored_vectors,
     "rope-axial": _stored_vectors,
     "alibi": _alibi,
+    "rope-alibi": _rope_alibi,
+    **dict.fromkeys(
+        ("jordan-raw", "jordan-exact", "jordan-stabilized", "jordan-real", "damped-rope"), _jordan
+    ),
+    "direct-sum": _jordan,
 }
 
 

@@ -38,13 +38,19 @@ def words(claim: Claim, *, full: bool = False) -> str:
     if "reason" in evidence:
         return safe(evidence["reason"])
     if claim.claim == "skew":
-        return "every map is a rotation"
+        return safe(claim.method) if evidence else "every map is a rotation"
     if claim.claim == "relative":
         return _relative(evidence)
     return _distinct(evidence, None if full else SHOWN)
 
 
 def _relative(e: Mapping[str, Any]) -> str:
+    if "tau_steps" in e:
+        first, second = (float(Fraction(v)) for v in e["tau_steps"])
+        return (
+            f"the bounded shear of one step is {first:.6g} at the start and then {second:.6g}, so "
+            "positions count, not only their differences"
+        )
     if "value" not in e:
         return "scores depend on the difference of positions alone"
     where = f"layer {e['layer']}, head {e['head']}"
@@ -58,9 +64,16 @@ def _relative(e: Mapping[str, Any]) -> str:
 
 
 def _distinct(e: Mapping[str, Any], limit: int | None) -> str:
+    if e.get("groups") == 0:
+        return "nothing turns"
     if "clusters" not in e:
-        return f"in none of {show.plural(e['groups'], 'group')} do two planes turn alike"
+        alike = "two planes turn alike"
+        return (
+            f"no {alike}" if e["groups"] == 1 else f"in none of {e['groups']:,} groups do {alike}"
+        )
     found = e["clusters"]
+    if not found:
+        return f"all {e['max_cluster']} planes turn alike"
     said = [_cluster(c) for c in found[:limit]]
     more = f" and {len(found) - len(said)} more" if len(found) > len(said) else ""
     return f"{e['max_cluster']} planes turn alike: {'; '.join(said)}{more}"

@@ -13,6 +13,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from ropeaudit.cli.app import run
+from tests.encodings import layouts_alibi, layouts_jordan
 from tests.encodings.make import write
 from tests.report.test_schemas import _closed, _schema
 
@@ -180,6 +181,32 @@ def test_mistakes_and_refusals_in_words(
     assert words in err
     assert err.count("\n") == 1
     assert not Path("o.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("jordan_exact_scaled", "jordan-exact (jordan-exact) damps or shears"),
+        ("jordan_rope", "jordan-stabilized (jordan-stabilized) is no group of maps"),
+    ],
+)
+def test_what_does_more_than_turn(
+    capsys: pytest.CaptureFixture[str], method: str, words: str
+) -> None:
+    tensors, config = layouts_jordan.checkpoint(method, noise=0.1)
+    write(Path("j.pt"), tensors, config)
+    assert run(["convert", "j.pt", "--to", "rope"]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_biases_are_not_converted(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bloom").mkdir()
+    Path("bloom/config.json").write_text(json.dumps(layouts_alibi.bloom()))
+    assert run(["convert", "bloom", "--to", "ape"]) == 2
+    assert "alibi (alibi) adds to the score and turns nothing" in capsys.readouterr().err
+    Path("both.json").write_text(json.dumps(layouts_jordan.config("rope_alibi")))
+    found = document(capsys, "both.json", "--to", "rope")
+    assert any("what the encoding adds to the scores" in n for n in found["notes"])
 
 
 def test_several_schedules_need_a_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from ropeaudit.encodings._algebra import frequencies, skew_part
 from ropeaudit.encodings.core import Encoding
-from ropeaudit.encodings.interface import modules
+from ropeaudit.encodings.interface import load, modules
 from ropeaudit.proofs import _encodings as about
+from ropeaudit.proofs import _encodings_jordan as jordan_claims
 from ropeaudit.proofs._encodings import CLAIMS, claims, kinds
 from ropeaudit.proofs._spectra import brackets, equal_vectors, planes
 from ropeaudit.proofs.interface import Claim, Status
 from ropeaudit.records import replace
-from tests.encodings import layouts_ape, layouts_liere, layouts_rope_vit, make
+from tests.encodings import layouts_ape, layouts_jordan, layouts_liere, layouts_rope_vit, make
 
 
 def read(state: Any, config: Any = None, wrap: str | None = None, **options: str) -> Encoding:
@@ -195,6 +196,71 @@ def test_rope_mixed_as_drawn_and_with_an_opposite_pair() -> None:
     assert distinct.evidence["clusters"] == [{"layer": 1, "head": 0, "planes": 2, "units": [3, 7]}]
 
 
+def jordan(method: str, **parameters: Any) -> Encoding:
+    encoding = read(*layouts_jordan.checkpoint(method))
+    held = dict(encoding.parameters)
+    for name, value in parameters.items():
+        held[name] = np.full_like(held[name], value)
+    return replace(encoding, parameters=held)
+
+
+@pytest.mark.parametrize(
+    ("method", "relative"),
+    [
+        ("jordan_raw_tau", jordan_claims.GROUP),
+        ("jordan_exact_scaled", jordan_claims.GROUP),
+        ("jordan_rope", jordan_claims.BOUNDED),
+        ("jordan_m4", jordan_claims.BOUNDED),
+        ("damped_rope", jordan_claims.NO_SHEAR),
+        ("direct_sum", jordan_claims.BOUNDED),
+        ("real_jordan", jordan_claims.BOUNDED),
+    ],
+)
+def test_jordan_blocks(method: str, relative: str) -> None:
+    shear = {} if method == "damped_rope" else {"raw_eta": 0.5}
+    encoding = jordan(method, **shear)
+    found = by_name(encoding)
+    assert found["skew"].status is Status.REFUTED
+    assert found["distinct"].status is Status.PROVED
+    assert found["relative"].method == relative
+    if relative is not jordan_claims.BOUNDED:
+        assert found["relative"].status is Status.PROVED
+        return
+    assert found["relative"].status is Status.REFUTED
+    first, second = map(Fraction, found["relative"].evidence["tau_steps"])
+    length = Fraction(encoding.settings["train_context"])
+    assert first == length / (length + 1) > second
+    # The maps themselves, in floats: one lag at two places.
+    module = load(encoding.module)
+    q, k = module.operators(encoding, np.arange(3.0)[:, None])
+    score = [np.swapaxes(q[i + 1], -1, -2) @ k[i] for i in (0, 1)]
+    assert np.abs(score[0] - score[1]).max() > 1e-6
+
+
+def test_jordan_blocks_without_shear_are_relative() -> None:
+    encoding = jordan("jordan_rope", raw_eta=0.0)
+    assert by_name(encoding)["relative"].method == jordan_claims.NO_SHEAR
+    module = load(encoding.module)
+    q, k = module.operators(encoding, np.arange(3.0)[:, None])
+    score = [np.swapaxes(q[i + 1], -1, -2) @ k[i] for i in (0, 1)]
+    assert np.abs(score[0] - score[1]).max() < 1e-12
+
+
+def test_blocks_without_damping_turn_only_without_shear() -> None:
+    found = by_name(jordan("jordan_no_gamma", raw_eta=0.0))
+    assert found["skew"].method == jordan_claims.TURNS_ONLY
+    found = by_name(jordan("jordan_no_gamma", raw_eta=1e-30))
+    assert found["skew"].evidence == {"learned": "raw_eta", "layer": 0, "head": 0, "block": 0}
+
+
+def test_jets_and_changed_blocks_are_not_covered() -> None:
+    jets = read(*layouts_jordan.checkpoint("jordan_jetmix_m2_c100_g050"))
+    changed = jordan("jordan_raw_tau")
+    changed = replace(changed, parameters={"gamma": changed.parameters["raw_gamma"]})
+    for encoding in (jets, changed):
+        assert {c.method for c in claims(encoding)} == {about.NOT_COVERED}
+
+
 def test_what_no_statement_covers_is_undecided() -> None:
     encoding = read(layouts_rope_vit.deit(depth=1, heads=1))
     for claim in claims(replace(encoding, kind="something-else")):
@@ -203,7 +269,5 @@ def test_what_no_statement_covers_is_undecided() -> None:
 
 
 def test_kinds_belong_to_modules() -> None:
-    from ropeaudit.encodings.interface import load
-
     known = {kind for name in modules() for kind in load(name).KINDS}
     assert set(kinds()) <= known
