@@ -59,13 +59,14 @@ def passed_over(request: Request, schedules: Sequence[Schedule]) -> tuple[str, .
     if isinstance(part, dict):
         nodes.append(Raw(request.document, part, "/text_config"))
     kinds = {s.rope_type for s in schedules} - {"default"}
+    lists = [f"{s.variant}_factor" for s in schedules if s.variant in ("short", "long")]
     for node in nodes:
-        node.seen.update(_applied(node, kinds))
+        node.seen.update(_applied(node, kinds, lists))
     return ignored(nodes, schedules)
 
 
-def _applied(node: Raw, kinds: set[str]) -> Iterator[str]:
-    """Pointers of types that came out as stated: their dicts were read."""
+def _applied(node: Raw, kinds: set[str], lists: Sequence[str]) -> Iterator[str]:
+    """Pointers of types that came out as stated: their dicts were read, and the named lists."""
     for key in ("rope_scaling", "rope_parameters"):
         outer = node.data.get(key)
         if not isinstance(outer, dict):
@@ -77,6 +78,7 @@ def _applied(node: Raw, kinds: set[str]) -> Iterator[str]:
                 found = values.get(name) if isinstance(values, dict) else None
                 if isinstance(found, str) and SPELLED.get(found, found) in kinds:
                     yield f"{at}/{name}"
+                    yield from (f"{at}/{entry}" for entry in lists)
 
 
 def built(

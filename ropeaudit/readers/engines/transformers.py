@@ -75,12 +75,8 @@ def build(request: Request, release: Release) -> Built:
 
 
 def _ignored(request: Request, schedules: Sequence[Schedule]) -> tuple[str, ...]:
-    """Values that the schedules contradict; the lists of longrope are in use at other lengths."""
-    text = [s for s in schedules if s.is_text]
-    found = passed_over(request, text)
-    if any(s.rope_type == "longrope" for s in text):
-        return tuple(p for p in found if not p.endswith(("/short_factor", "/long_factor")))
-    return found
+    """Values that the text's schedules contradict."""
+    return passed_over(request, [s for s in schedules if s.is_text])
 
 
 def _knows(version: str, request: Request) -> bool:
