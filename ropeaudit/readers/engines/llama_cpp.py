@@ -154,7 +154,10 @@ def _wanted(schedule: Schedule, lengths: tuple[int, ...]) -> bool:
 def _as_model(schedule: Schedule, file: Draft, release: Release) -> Schedule:
     arch = ARCHITECTURES.get(file.architecture)
     pairing = "half" if arch is not None and arch.permuted else schedule.pairing
-    return replace(schedule, reader=release.name, pairing=pairing)
+    # Channels that do not turn are divided by 1e30 in the file: zero at every length.
+    still = schedule.static_channels
+    table = tuple(0.0 if k in still else v for k, v in enumerate(schedule.inv_freq))
+    return replace(schedule, reader=release.name, pairing=pairing, inv_freq=table)
 
 
 def _notes(said: str | None, chosen: list[Schedule]) -> Iterator[Note]:
