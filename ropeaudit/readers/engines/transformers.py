@@ -24,7 +24,7 @@ RELEASES = (
         name="transformers-5.24",
         engine="transformers",
         version="5.24.0",
-        covers=("5.21", "5.22", "5.23", "5.24"),
+        covers=("5.24",),
         how="ran",
         source="modeling_rope_utils.py 783-884, 325-690; the config classes",
     ),
