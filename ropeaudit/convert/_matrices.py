@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit.errors import InvalidValue, quoted_path
@@ -61,3 +62,13 @@ def checked(given: Any, kind: str, name: str) -> Array:
             where=name,
         )
     return skew_part(values) / 2.0
+
+
+def rounding(maps: Array) -> float:
+    """By how much the entries of an orthogonal matrix may miss ``maps`` (..., n, n).
+
+    Maps stored in float32 are themselves off from orthogonal ones, and nothing nearer exists.
+    """
+    from ropeaudit.encodings._algebra import orthogonality_defect
+
+    return 2.0 * math.sqrt(maps.shape[-1]) * float(orthogonality_defect(maps).max())

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ropeaudit.convert._matrices import rounding
 from ropeaudit.convert.interface import CLOSE, Converted, Refused, Source
 from ropeaudit.errors import UsageError
 
@@ -44,9 +45,13 @@ def convert(source: Source, *, heads: int | None = None) -> Converted:
     again = skew_part(a)
     largest = float(np.abs(b).max()) or 1.0
     residual = float(np.abs(again - b).max()) / largest
+    allowed = CLOSE
     if source.maps is not None:
-        residual = max(residual, _map_residual(source.maps, again[0]))
-    if residual > CLOSE:
+        from ropeaudit.encodings._algebra import expm_skew
+
+        residual = max(residual, float(np.abs(expm_skew(again[0]) - source.maps).max()))
+        allowed += rounding(source.maps)
+    if residual > allowed:
         raise Refused(f"the parameters made miss the source by {residual:.3g}; report this")
     notes = list(_notes(source, count))
     if not (a.astype(np.float32) == a).all():
@@ -140,16 +145,6 @@ def _logarithm(w: Array, head: int, heads: int) -> Array:
     if found is None:
         raise Refused(f"{where}the map has no real logarithm")
     return np.asarray(found, np.float64)
-
-
-def _map_residual(maps: Array, b: Array) -> float:
-    import numpy as np
-
-    from ropeaudit.encodings._algebra import expm_skew, orthogonality_defect
-
-    off = float(np.abs(expm_skew(b) - maps).max())
-    # A map stored in float32 is itself off from an orthogonal one, and nothing nearer exists.
-    return max(0.0, off - 2.0 * float(orthogonality_defect(maps).max()) * math.sqrt(b.shape[-1]))
 
 
 def _heads(source: Source, held: int, asked: int | None) -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ropeaudit.convert._matrices import rounding
 from ropeaudit.convert.interface import CLOSE, Converted, Refused, Source
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ def convert(source: Source, *, heads: int | None = None) -> Converted:
     residual = float(np.abs(again - aim).max()) / (float(np.abs(aim).max()) or 1.0)
     allowed = CLOSE
     if source.maps is not None:
-        from ropeaudit.encodings._algebra import orthogonality_defect
-
-        allowed += 2.0 * math.sqrt(source.size) * float(orthogonality_defect(source.maps).max())
+        allowed += rounding(source.maps)
     if residual > allowed:
         raise Refused(
             f"the planes made miss the source by {residual:.3g} of its largest entry, which is no "

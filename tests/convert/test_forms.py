@@ -110,6 +110,18 @@ def test_no_form_of_a_reflection_nor_of_a_half_turn(form: str) -> None:
     assert target(form).convert(source(turned)).frequencies.item() == pytest.approx(math.pi)
 
 
+@pytest.mark.parametrize("form", ["ape", "rope"])
+def test_maps_in_float32_are_missed_by_their_rounding_only(form: str) -> None:
+    w = orthogonal(np.random.default_rng(8), 8).astype(np.float32)
+    made = target(form).convert(source([w], "map"))
+    assert 0 < made.residual < 3e-7
+    # A checkpoint that stores maps is read as one, and not through its logarithm.
+    (stored,) = make.recognised({ape.TENSOR: w[None]}, options={"ape-stores": "operator"})
+    held = of_subject(replace(subject(), encodings=(stored,)))
+    assert held.origin == "map"
+    assert (target(form).convert(held).frequencies == made.frequencies).all()
+
+
 def test_axes_that_do_not_commute_have_no_frequencies() -> None:
     known = VECTORS["liere_2d_noncommuting"]
     key = next(k for k in known if k.startswith("A") and np.asarray(known[k]).ndim >= 2)
