@@ -103,7 +103,7 @@ def near_duplicate_plane() -> dict[str, list[Example]]:
 def inherited_twins() -> dict[str, list[Example]]:
     return {
         "pass": [st("ape-distinct", ape(GEOMETRIC, 0.9 * GEOMETRIC))],
-        "fail": [st("ape-init", ape(ape_init(8), ape_init(8)), contains="4 different angles")],
+        "fail": [st("ape-init", ape(ape_init(8), ape_init(8)), contains="4 pairs")],
     }
 
 

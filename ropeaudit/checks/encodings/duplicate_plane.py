@@ -15,8 +15,9 @@ Passes when
     damped encoding doubles by construction, and channels that never turn.
 
 Fails when
-    Two units coincide. As info where axes do not commute: a repeated value on one axis is no plane
-    that occurs twice.
+    Two units coincide. As a warning where an APE head has pairs and no larger set, which may be
+    left of its initialisation. As info where axes do not commute: a repeated value on one axis is no
+    plane that occurs twice.
 
 Exactness
     Equality for stored and computed frequencies. Frequencies that come out of a matrix carry the
@@ -73,6 +74,9 @@ def _judge(look: Look, params: Params) -> Outcome:
     if not found:
         return passed(look)
     found.sort(key=lambda c: -len(c.units))
+    severity = None
+    if look.encoding.module == "ape" and len(found[0].units) == 2:
+        severity = Severity.WARNING
     by_design = not look.spectrum.joint and not look.is_tree
     blocks = look.spectrum.order > 1 and bool(look.rotary.all())
     what = "have the same damping and frequency" if look.is_damped else "have the same frequency"
@@ -82,7 +86,7 @@ def _judge(look: Look, params: Params) -> Outcome:
     return Outcome(
         status=Status.FAIL,
         schedule=look.name,
-        severity=Severity.INFO if by_design else None,
+        severity=Severity.INFO if by_design else severity,
         message=f"{said} {what}{tail}.",
         evidence=evidence(look, found),
         location=place(look),

@@ -1,26 +1,26 @@
-"""Every angle of an APE head stands twice, as its public initialisation leaves it.
+"""The angles of an APE head stand in twos, as its public initialisation leaves them.
 
 What it checks
-    APE: heads in which every plane has exactly one partner within 1 % of its angle; in trees on
-    every branch.
+    APE: heads in which at least half of the planes have exactly one partner within 1 % of their
+    angle and none has two; in trees on every branch.
 
 Why it matters
     The public code starts a head from ``10000^(-2 floor(j/2) / n)``, j = 0..n-1, for n planes, so
     every angle occurs twice, while RoPE has n different ones. The fit of its generator moves twins
-    apart by about 1e-5, too little to matter within any sequence. A head of 64 channels then has 16
-    angles instead of 32, unless training moved them.
+    apart by about 1e-5, too little to matter within any sequence except at the slow end. A head of
+    64 channels then has 16 angles instead of 32, unless training moved them.
 
 Passes when
-    Some plane stands alone, or more than two stand together.
+    Fewer planes stand in twos, or more than two stand together.
 
 Fails when
-    All planes of a head come in twos. It is a property of the initialisation and no damage.
+    At least half of a head does. It is a property of the initialisation and no damage.
 
 Exactness
-    Angles are eigenvalues of the generator in float64; the pairing tolerance is an option.
+    Angles are eigenvalues of the generator in float64, paired within 1 %.
 
 Options
-    None. Pairs may differ by 1 %.
+    None.
 
 References
     Kogkalidis et al., 2312.16045; ape/nn/position/schemes.py of its public code.
@@ -55,20 +55,22 @@ def _judge(look: Look) -> Outcome:
     heads = inherited(look)
     if not heads.any():
         return passed(look)
-    pairs = ((twins(look, g) & heads[..., None, None], distances(look, g)) for g in groups(look))
-    gap = max(float(apart[close].max()) for close, apart in pairs)
+    found = [(twins(look, g) & heads[..., None, None], distances(look, g)) for g in groups(look)]
+    gap = max(float(apart[close].max()) for close, apart in found)
+    pairs = max(int(close.sum((-1, -2)).max()) for close, _ in found)
     units = look.shape[2]
     return Outcome(
         status=Status.FAIL,
         schedule=look.name,
-        message=f"Every angle stands twice in {several(int(heads.sum()), 'head')} of "
-        f"{heads.size}, inherited from the public initialisation: {units // 2} different angles "
-        f"in {units} planes, twins at most {gap:.2g} rad apart.",
+        message=f"Angles stand in twos in {several(int(heads.sum()), 'head')} of {heads.size}, "
+        f"inherited from the public initialisation: {pairs} pairs among {units} planes, twins at "
+        f"most {gap:.2g} rad apart.",
         evidence={
             "max_cluster": 2,
             "heads": look.heads(heads),
             "head_count": int(heads.sum()),
             "largest_twin_gap": float(f"{gap:.3g}"),
+            "pairs": pairs,
             "planes": units,
         },
         location=place(look),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from ropeaudit.checks.encodings import duplicate_plane, near_duplicate_plane
 from ropeaudit.checks.encodings import inherited_twins as check
 from ropeaudit.findings import Status
+from ropeaudit.resolve import resolve
 from tests.checks.encodings import by_hand as make
 from tests.encodings.vectors import VECTORS
 
+FITTED = Path(__file__).parents[3] / "fixtures" / "encodings" / "ape_sequence_fitted.safetensors"
 ANGLES = np.array(VECTORS["ape_repo_init_angles"]["angles"])
 
 
@@ -21,7 +25,7 @@ def test_twins_are_told_once_and_by_this_rule(split: float) -> None:
     found = make.only(check, encoding)
     assert found.evidence["max_cluster"] == VECTORS["ape_repo_init_angles"]["max_cluster"]
     assert found.evidence["head_count"] == 2
-    assert "16 different angles in 32" in found.message
+    assert found.evidence["pairs"] == VECTORS["ape_repo_init_angles"]["distinct"]
     for other in (duplicate_plane, near_duplicate_plane):
         assert make.only(other, encoding).status is Status.PASS
 
@@ -33,12 +37,23 @@ def test_one_head_of_several() -> None:
     assert make.only(check, make.ape(make.generator(plain))).status is Status.PASS
 
 
-def test_a_pair_that_parted_leaves_the_rest_to_the_other_rules() -> None:
+def test_some_pairs_may_part_and_half_may_not() -> None:
     angles = ANGLES.copy()
     angles[1] = 0.7
     encoding = make.ape(make.generator(angles), length=512)
-    assert make.only(check, encoding).status is Status.PASS
-    assert make.only(duplicate_plane, encoding).status is Status.FAIL
+    assert make.only(check, encoding).evidence["pairs"] == 15
+    assert make.only(duplicate_plane, encoding).status is Status.PASS
+    angles[1::2] *= 1 + 0.5 * (np.arange(16) < 9)
+    parted = make.ape(make.generator(angles), length=512)
+    assert make.only(check, parted).status is Status.PASS
+    assert make.only(duplicate_plane, parted).evidence["cluster_count"] == 7
+
+
+def test_the_public_fit_is_recognised() -> None:
+    """10,000 steps of AdamW, as the public code runs them; the slowest twins are far apart."""
+    (encoding,) = resolve(str(FITTED)).encodings
+    assert make.only(check, encoding).evidence["head_count"] == 2
+    assert make.only(duplicate_plane, encoding).status is Status.PASS
 
 
 def test_trees_start_the_same_way() -> None:
