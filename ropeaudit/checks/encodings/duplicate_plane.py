@@ -16,8 +16,8 @@ Passes when
 
 Fails when
     Two units coincide. As a warning where an APE head has pairs and no larger set, which may be
-    left of its initialisation. As info where axes do not commute: a repeated value on one axis is no
-    plane that occurs twice.
+    left of its initialisation. As info where axes do not commute: a repeated value on one axis is
+    no plane that occurs twice.
 
 Exactness
     Equality for stored and computed frequencies. Frequencies that come out of a matrix carry the
