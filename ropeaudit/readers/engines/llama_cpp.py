@@ -25,6 +25,7 @@ from ropeaudit.readers.engines._attributes_tables import passed_over
 from ropeaudit.readers.engines._gguf_draft import Draft
 from ropeaudit.readers.engines._gguf_families import Family, family
 from ropeaudit.readers.engines._gguf_mistral import draft as mistral_draft
+from ropeaudit.readers.engines._gguf_unread import NAMES
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.readers.interface import Resolution
 from ropeaudit.readers.llama_cpp import read
@@ -116,6 +117,8 @@ def _family(config: Mapping[str, Any], values: Mapping[str, Any]) -> Family:
     if name is None:
         raise Refuses("its converter goes by architectures, which the config does not state")
     found = family(name)
+    if found is None and name not in NAMES:
+        raise Refuses(f"its converter knows no {quoted(name)}")
     if found is None:
         raise NotCovered(f"what its converter writes for {quoted(name)} was not looked at")
     if found.architecture == "mistral3" and values.get("model_type") == "mistral4":

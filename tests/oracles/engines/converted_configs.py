@@ -36,11 +36,13 @@ CLASSES = {
     "lfm2": "Lfm2ForCausalLM", "bitnet": "BitNetForCausalLM", "dots1": "Dots1ForCausalLM",
     "jais2": "Jais2ForCausalLM", "internlm2": "InternLM2ForCausalLM",
     "minicpm": "MiniCPMForCausalLM", "baichuan": "BaichuanForCausalLM",
-    "bailing_moe": "BailingMoeForCausalLM",
+    "bailing_moe": "BailingMoeForCausalLM", "glm_moe_dsa": "GlmMoeDsaForCausalLM",
+    "deepseek_v32": "DeepseekV32ForCausalLM",
 }  # fmt: skip
-"""Model types with their ``architectures``; the last four have no class in transformers."""
+"""Model types with their ``architectures``; InternLM 2, MiniCPM, Baichuan and Bailing have no class
+in transformers."""
 
-LATENT = frozenset({"deepseek_v2", "deepseek_v3", "glm4_moe_lite"})
+LATENT = frozenset({"deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa"})
 NESTED = frozenset({"gemma3_text", "gemma3n_text", "gemma4_text", "modernbert", "olmo3"})
 
 OTHER: Config = {
@@ -54,6 +56,7 @@ OTHER: Config = {
     "moe_layer_interval": 1, "moe_layer_start_index": 0, "classifier_pooling": "mean",
     "linear_key_head_dim": 16, "linear_value_head_dim": 16, "linear_num_value_heads": 2,
     "linear_num_key_heads": 2, "linear_conv_kernel_dim": 4, "local_attention": 128,
+    "index_n_heads": 4, "index_head_dim": 32, "index_topk": 16,
 }  # fmt: skip
 """What the converter asks for and what has nothing to do with positions."""
 

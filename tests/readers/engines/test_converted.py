@@ -145,7 +145,8 @@ def test_a_params_json_is_converted_as_mistral_writes_it() -> None:
     ("change", "error", "word"),
     [
         ({"architectures": None}, Refuses, "architectures"),
-        ({"architectures": ["UnheardOfForCausalLM"]}, NotCovered, "UnheardOf"),
+        ({"architectures": ["UnheardOfForCausalLM"]}, Refuses, "UnheardOf"),
+        ({"architectures": ["DeciLMForCausalLM"]}, NotCovered, "DeciLM"),
         ({"rope_parameters": [1]}, Refuses, "rope parameters"),
         ({"num_hidden_layers": "two"}, Refuses, "layers"),
     ],
