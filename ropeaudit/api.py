@@ -160,7 +160,7 @@ def perturb(
         found = read(target, contexts=contexts, overrides=overrides, offline=offline)
     if found.error is not None:
         raise SourceError(found.error.message, where=found.error.where)
-    return make(found.schedules, recipe)
+    return make(found.schedules, recipe, found.encodings)
 
 
 def assert_safe(

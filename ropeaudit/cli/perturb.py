@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,9 +23,10 @@ Examples:
   ropeaudit perturb path/to/model --apply cluster:at=0,codim=2,gap=3,to=gm
   ropeaudit perturb path/to/model --apply int8:sym+jitter:eps=1e-7 --to hf=variant
   ropeaudit perturb config.json --plan sweep.yaml -f json
+  ropeaudit perturb liere.ckpt --apply noise:eps=1e-2,seed=0@head=2 --to noisy.safetensors
 
 \b
-Exit codes: 0 made, 2 usage or unreadable input, 3 the input has no schedule."""
+Exit codes: 0 made, 2 usage or unreadable input, 3 the input has no position encoding."""
 
 Target = Annotated[
     str | None,
@@ -61,6 +62,9 @@ def command(
     to: To = None,
     copy: Copy = False,
     force: Force = False,
+    ape_skew: option.ApeSkew = None,
+    ape_tree_layout: option.ApeTreeLayout = None,
+    encoding: option.EncodingOption = None,
     format: option.PageFormat = None,
     output: option.Output = None,
     offline: option.Offline = None,
@@ -69,7 +73,7 @@ def command(
     show_settings: option.ShowSettings = False,
     no_config: option.NoConfig = False,
 ) -> None:
-    """Make variants of a model's schedules for stress tests.
+    """Make variants of a model's schedules or learned encodings for stress tests.
 
     A recipe names perturbations, joined by +, each with parameters and an optional scope. The same
     recipe on the same input gives the same bits.
@@ -87,10 +91,11 @@ def command(
     for name in (settings.format, *(name for name, _ in files)):
         check_format(name)
     recipes, several = _recipes(apply or (), plan, to or ())
-    subject = _subject(target, offline=settings.offline)
+    stated = option.encoding(ape_skew, ape_tree_layout, encoding)
+    subject = _subject(target, stated, offline=settings.offline)
     if subject is None:
         raise typer.Exit(3)
-    variants = [make(subject.schedules, recipe) for recipe in recipes]
+    variants = [make(subject.schedules, recipe, subject.encodings) for recipe in recipes]
     written = _written(variants[0], to or (), subject, copy=copy, force=force)
     made = [Made(v, written) for v in variants]
 
@@ -117,8 +122,8 @@ def _recipes(
     return recipes, several
 
 
-def _subject(target: str | None, *, offline: bool) -> Subject | None:
-    """The schedules to perturb; None, said on standard error, where there are none."""
+def _subject(target: str | None, encoding: Mapping[str, str], *, offline: bool) -> Subject | None:
+    """What is to be perturbed; None, said on standard error, where there is nothing."""
     from ropeaudit.errors import SourceError, UsageError, quoted
     from ropeaudit.resolve import resolve
 
@@ -126,10 +131,10 @@ def _subject(target: str | None, *, offline: bool) -> Subject | None:
         raise UsageError(
             "no target given; name a model folder or a config, as in: perturb config.json"
         )
-    subject = resolve(target, offline=offline)
+    subject = resolve(target, offline=offline, encoding=encoding)
     if subject.error is not None:
         raise SourceError(subject.error.message, where=subject.error.where)
-    if subject.schedules:
+    if subject.schedules or subject.encodings:
         return subject
     why = "; ".join(dict.fromkeys(n.message for n in subject.notes)) or "it has no rotary table"
     print(f"ropeaudit: nothing to perturb in {quoted(target)}: {quoted(why, 300)}", file=sys.stderr)

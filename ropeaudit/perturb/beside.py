@@ -23,13 +23,20 @@ def apply(subject: Subject, recipe: str | Recipe) -> Subject:
     Raises UsageError as ``make`` does. Where a step has changed a schedule, it appears once as the
     config builds it and once as variant ``stored`` with the new numbers; a schedule that no step
     reached appears once. Tables that were stored already give way to what they have become; without
-    a config the old one stands for it.
+    a config the old one stands for it. A learned encoding gives way to what it has become: no
+    config says what else it should be.
     """
-    if subject.error is not None or not subject.schedules:
+    if subject.error is not None or not (subject.schedules or subject.encodings):
         return subject
-    variant = make(subject.schedules, recipe)
-    note = Note("variant", f"judged as the variant {variant.recipe.text}, beside its own config")
-    return replace(subject, schedules=audited(variant), notes=(*subject.notes, note))
+    variant = make(subject.schedules, recipe, subject.encodings)
+    beside = ", beside its own config" if subject.schedules else ""
+    note = Note("variant", f"judged as the variant {variant.recipe.text}{beside}")
+    return replace(
+        subject,
+        schedules=audited(variant),
+        encodings=tuple(made.encoding for made in variant.encodings),
+        notes=(*subject.notes, note),
+    )
 
 
 def audited(variant: Variant) -> tuple[Schedule, ...]:

@@ -3,7 +3,7 @@
 recipe := step ("+" step)*            "+" separates only before a letter, so 1e+6 stays whole
 step   := head [":" arguments] ("@" scope)*
 arguments := value | key "=" value ("," key "=" value)*
-scope  := layer_type | "layers=" 3-7,9 | "head=" 2
+scope  := layer_type | encoding | quantity | "layers=" 3-7,9 | "head=" 2
 """
 
 from __future__ import annotations
@@ -20,18 +20,27 @@ from ropeaudit.schedule.geometry import spans
 MAX_TEXT = 4096
 MAX_STEPS = 32
 MAX_LAYER = 100_000
+QUANTITIES = ("frequency", "damping", "shear", "slope")
+"""What the lists of an encoding may hold. Schedules have frequencies alone, and never the word."""
 
 _PLUS = re.compile(r"\+(?=[A-Za-z])")
 _STRAY = re.compile(r"\+(?=\s|\+|$)")
-_SCOPE = re.compile(r"@(layers=[^@]*|head=[^@]*|[A-Za-z]\w*)$")
+_SCOPE = re.compile(r"@(layers=[^@]*|head=[^@]*|[A-Za-z][\w.-]*)$")
+_SCOPE_OF_PATH = re.compile(r"@(layers=[^@]*|head=[^@]*|[A-Za-z]\w*)$")
+"""After a file, whose name may hold an @ and a suffix."""
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 
 
 @record(kw_only=True)
 class Scope:
-    """What a step applies to; all None means every text schedule."""
+    """What a step applies to; all None means every text schedule and every encoding.
+
+    ``layer_type``: also a component, or the name or kind of an encoding. ``quantity`` is one of
+    :data:`QUANTITIES` and reaches encodings alone, as ``head`` does.
+    """
 
     layer_type: str | None = None
+    quantity: str | None = None
     layers: tuple[int, ...] | None = None
     head: int | None = None
 
@@ -41,7 +50,7 @@ class Scope:
     @property
     def text(self) -> str:
         """The suffix as the canonical text spells it."""
-        parts = [self.layer_type] if self.layer_type is not None else []
+        parts = [p for p in (self.layer_type, self.quantity) if p is not None]
         parts += [f"layers={','.join(spans(self.layers))}"] if self.layers is not None else []
         parts += [f"head={self.head}"] if self.head is not None else []
         return "".join(f"@{p}" for p in parts)
@@ -143,10 +152,11 @@ def _head(name: str, text: str) -> tuple[Head, Perturbation]:
 def _scoped(rest: str, text: str) -> tuple[str, Scope]:
     """The step without its scope suffixes, and the scope; the last suffix comes off first."""
     found: dict[str, Any] = {}
-    while (match := _SCOPE.search(rest)) is not None:
+    scope = _SCOPE_OF_PATH if _holds_path(text) else _SCOPE
+    while (match := scope.search(rest)) is not None:
         word = match[1]
         name, sign, value = word.partition("=")
-        key = name if sign else "layer_type"
+        key = name if sign else "quantity" if word in QUANTITIES else "layer_type"
         if key in found:
             raise UsageError(f"recipe {quoted(text)}: the scope gives {key} twice")
         found[key] = _layers(value, text) if key == "layers" else word

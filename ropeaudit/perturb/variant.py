@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ropeaudit.errors import InvalidValue, UsageError, quoted, suggestion
 from ropeaudit.facts import Fact, Origin
@@ -15,6 +15,10 @@ from ropeaudit.records import field, record, replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import f32s
 
+if TYPE_CHECKING:
+    from ropeaudit.encodings.core import Encoding
+    from ropeaudit.perturb._encodings_run import MadeEncoding, Work
+
 
 @record()
 class Variant:
@@ -22,13 +26,16 @@ class Variant:
 
     A base stands twice where it was split (by layers, or into ``short`` and ``long``). Schedules
     that no step reached are their base itself. ``found[n]`` are the JSON values that step ``n``
-    decided from the tables, one mapping a schedule, with its name under ``schedule``.
+    decided from the tables, one mapping a schedule, with its name under ``schedule``, or a list of
+    an encoding (``encoding``, ``layer``, ``head``). ``encodings``: every learned encoding of the
+    subject and what it has become.
     """
 
     recipe: Recipe
     base: tuple[Schedule, ...]
     schedules: tuple[Schedule, ...]
     found: tuple[tuple[Mapping[str, Any], ...], ...] = field(default=(), compare=False)
+    encodings: tuple[MadeEncoding, ...] = field(default=(), compare=False)
 
     def changed(self) -> tuple[tuple[Schedule, Schedule], ...]:
         """(base, schedule) of every schedule whose numbers a step has changed."""
@@ -53,20 +60,63 @@ class _State:
     now: Schedule
 
 
-def make(schedules: Sequence[Schedule], recipe: str | Recipe) -> Variant:
-    """Carry out a recipe on the schedules of one subject; the same input gives the same bits.
+def make(
+    schedules: Sequence[Schedule], recipe: str | Recipe, encodings: Sequence[Encoding] = ()
+) -> Variant:
+    """Carry out a recipe on what one subject holds; the same input gives the same bits.
 
-    Raises UsageError for a recipe that cannot be read, that applies to no schedule, or that cannot
-    be carried out on one it applies to.
+    Raises UsageError for a recipe that cannot be read, that applies to nothing, or that cannot be
+    carried out on something it applies to.
     """
     recipe = parse(recipe)
     states = [_State(s, s, s) for s in schedules]
+    work = _begun(encodings)
     found = []
     for step in recipe.steps:
-        states, said = _run(step, states)
+        reaches = _reached(step, states, encodings)
+        states, said = _run(step, states, also=encodings if reaches else ())
+        if reaches:
+            from ropeaudit.perturb._encodings_run import run
+
+            work, more = run(step, work)
+            said += more
         found.append(tuple(said))
     made = [_signed(s, recipe) for s in states]
-    return Variant(recipe, tuple(s.base for s in states), tuple(made), tuple(found))
+    return Variant(
+        recipe,
+        tuple(s.base for s in states),
+        tuple(made),
+        tuple(found),
+        _finished(work, recipe.text),
+    )
+
+
+def _begun(encodings: Sequence[Encoding]) -> tuple[Work, ...]:
+    if not encodings:
+        return ()
+    from ropeaudit.perturb._encodings_run import begin
+
+    return begin(encodings)
+
+
+def _finished(work: Sequence[Work], text: str) -> tuple[MadeEncoding, ...]:
+    if not work:
+        return ()
+    from ropeaudit.perturb._encodings_run import finish
+
+    return finish(work, text)
+
+
+def _reached(step: Step, states: Sequence[_State], encodings: Sequence[Encoding]) -> bool:
+    """Whether a step changes encodings. A law of a RoPE config leaves them to the schedules."""
+    if not encodings:
+        return False
+    from ropeaudit.perturb._encodings_run import is_law, named
+
+    kind = step.scope.layer_type
+    if is_law(step) and any(_named(s.base, kind) for s in states):
+        return False
+    return any(named(e, kind) for e in encodings)
 
 
 def _signed(state: _State, recipe: Recipe) -> Schedule:
@@ -77,8 +127,13 @@ def _signed(state: _State, recipe: Recipe) -> Schedule:
     return replace(state.now, provenance=(*state.now.provenance, fact))
 
 
-def _run(step: Step, states: Sequence[_State]) -> tuple[list[_State], list[Mapping[str, Any]]]:
-    chosen = _chosen(step, states)
+def _run(
+    step: Step, states: Sequence[_State], also: Sequence[Encoding]
+) -> tuple[list[_State], list[Mapping[str, Any]]]:
+    """``also``: encodings that the step reaches as well."""
+    chosen = _chosen(step, states, also)
+    if not any(chosen):
+        return list(states), []
     out: list[_State] = []
     said: list[Mapping[str, Any]] = []
     for state, inside in _parts(step, states, chosen):
@@ -97,19 +152,22 @@ def _run(step: Step, states: Sequence[_State]) -> tuple[list[_State], list[Mappi
     return out, said
 
 
-def _chosen(step: Step, states: Sequence[_State]) -> list[bool]:
-    """Which schedules the step's scope names; raises UsageError where it names none."""
+def _chosen(step: Step, states: Sequence[_State], also: Sequence[Encoding]) -> list[bool]:
+    """Which schedules the step's scope names; raises UsageError where it reaches nothing."""
     scope = step.scope
-    if scope.head is not None:
-        raise UsageError(
-            f"recipe {quoted(step.text)}: no encoding that is read here keeps a table per head, "
-            "so one head cannot be changed alone; leave @head out"
-        )
-    kind = scope.layer_type
-    chosen = [_named(s.base, kind) for s in states]
-    if any(chosen):
-        return chosen
     where = f"recipe {quoted(step.text)}"
+    kind = scope.layer_type
+    if scope.head is not None or scope.quantity is not None:
+        if also:
+            return [False] * len(states)
+        suffix = f"@{scope.quantity}" if scope.quantity else "@head"
+        raise UsageError(
+            f"{where}: a schedule has one table of frequencies for all heads, and no learned "
+            f"encoding is named; leave {suffix} out"
+        )
+    chosen = [_named(s.base, kind) for s in states]
+    if any(chosen) or also:
+        return chosen
     if kind is None:
         raise UsageError(
             f"{where}: the model has no text schedule; name a component, as in @vision"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ropeaudit.errors import UsageError
 from ropeaudit.perturb.described import described
@@ -16,11 +16,15 @@ from ropeaudit.report._numbers import plural, radians, ranges
 from ropeaudit.report._plain import number_word, plain
 from ropeaudit.report._schedules import picture
 from ropeaudit.report._terminal import Ink, View, ascii_only, pad, safe, width_of
+from ropeaudit.report._variants_encodings import cells_of, changes, where_of
 from ropeaudit.report.json_v1 import FORMAT, TOOL, page
 from ropeaudit.report.json_v1 import schedule as schedule_json
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.geometry import dlog, phase_drift
 from ropeaudit.schedule.subject import Subject
+
+if TYPE_CHECKING:
+    from ropeaudit.perturb._encodings_measure import EncodingMeasure
 
 FORMATS = ("console", "json", FORMAT)
 _TITLES = ("schedule", "cluster", "log gap", "displacement", "phase drift")
@@ -98,9 +102,10 @@ def _single(ink: Ink, made: Made) -> None:
         for said in _told(step, found):
             ink.paragraph(said, indent=10, style="dim")
     ink.line()
-    _rows(ink, [("", m) for m in measures(variant)])
+    _rows(ink, [("", m) for m in _measures(variant)])
+    changes(ink, variant)
     changed = variant.changed()
-    if not changed:
+    if not changed and variant.base:
         ink.line()
         ink.line(("  no table is changed", "dim"))
     shown = changed if ink.view.verbose else changed[:_PICTURES]
@@ -119,7 +124,11 @@ def _single(ink: Ink, made: Made) -> None:
 
 def _told(step: Step, found: Sequence[Mapping[str, Any]]) -> list[str]:
     """What a step decided from the tables, in words; the same for several schedules once."""
-    said = []
+    said: list[str] = []
+    if len(found) > 1 and "encoding" in found[0]:
+        # Each head has its own list: the first one tells, the rest is counted.
+        found, rest = found[:1], len(found) - 1
+        return [f"{s} and {plural(rest, 'more list')}" for s in _told(step, found)]
     for entry in found:
         words = []
         if "channels" in entry:
@@ -139,19 +148,25 @@ def _told(step: Step, found: Sequence[Mapping[str, Any]]) -> list[str]:
         if "sha256" in entry:
             words.append(f"factors of sha256 {entry['sha256'][:12]}")
         if words:
-            said.append(f"{safe(step.text)}: {'; '.join(words)}")
+            said.append(f"{safe(step.text)}: {where_of(entry)}{'; '.join(words)}")
     return list(dict.fromkeys(said))
 
 
 def _table(ink: Ink, made: Sequence[Made]) -> None:
     """One line for each variant and schedule."""
-    rows = [(m.variant.recipe.text, found) for m in made for found in measures(m.variant)]
+    rows = [(m.variant.recipe.text, found) for m in made for found in _measures(m.variant)]
     _rows(ink, rows, several=True)
     ink.line()
     ink.line((f"  {plural(len(made), 'variant')}", "dim"))
 
 
-def _rows(ink: Ink, rows: Sequence[tuple[str, Measure]], *, several: bool = False) -> None:
+def _measures(variant: Variant) -> tuple[Measure | EncodingMeasure, ...]:
+    return (*measures(variant), *(m for e in variant.encodings for m in e.measures))
+
+
+def _rows(
+    ink: Ink, rows: Sequence[tuple[str, Measure | EncodingMeasure]], *, several: bool = False
+) -> None:
     titles = ("recipe", *_TITLES) if several else _TITLES
     cells = [((safe(recipe), *_cells(m)) if several else _cells(m)) for recipe, m in rows]
     if not ink.view.unicode:
@@ -168,7 +183,9 @@ def _rows(ink: Ink, rows: Sequence[tuple[str, Measure]], *, several: bool = Fals
         ink.line("  ", *parts)
 
 
-def _cells(m: Measure) -> tuple[str, ...]:
+def _cells(m: Measure | EncodingMeasure) -> tuple[str, ...]:
+    if not isinstance(m, Measure):
+        return cells_of(m)
     gap = "-" if m.smallest_log_gap is None else f"{m.smallest_log_gap:.4g}"
     if m.zeroed:
         moved = f"-inf, {m.zeroed} set to 0"

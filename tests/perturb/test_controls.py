@@ -180,7 +180,7 @@ def test_a_log_distance_finds_the_nearest_gap() -> None:
         ("zero:from=3,to=32", "no channel 32"),
         ("jitter:eps=-0.1", "negative"),
         ("jitter:eps=1e38", "beyond what float32 holds"),
-        ("apart:at=0,gap=1@head=2", "no encoding"),
+        ("apart:at=0,gap=1@head=2", "one table of frequencies for all heads"),
     ],
 )
 def test_what_cannot_be_done_is_said(recipe: str, said: str) -> None:

@@ -103,7 +103,7 @@ def test_layers_cut_again() -> None:
     [
         ("log8@layers=8", "the last layer that turns is 7"),
         ("log8@layers=5-9", "the last layer that turns is 7"),
-        ("log8@head=0", "no encoding that is read here keeps a table per head"),
+        ("log8@head=0", "one table of frequencies for all heads"),
     ],
 )
 def test_scopes_that_reach_nothing(recipe: str, said: str) -> None:
