@@ -224,14 +224,11 @@ def _su(root: Raw, turn: Turn, scaling: Raw) -> Turn:
 def _by_layer(root: Raw, name: str, turn: Turn) -> list[Turn]:
     count = whole(size(root, *_sub(*COUNTS)), "num_hidden_layers", MAX_LAYERS)
     every = tuple(range(count))
-    if name not in GEMMA3 and name != "Cohere2ForCausalLM":
+    if name not in GEMMA3:
         return [replace(turn, layers=every)]
-    default = 6 if name in GEMMA3 else 4
-    period = size(root, "sliding_window_pattern", default=default)
+    period = size(root, "sliding_window_pattern", default=6)
     window = read(root, "int", *_sub("sliding_window", "sliding_window_size"), default=0)
     sliding = tuple(i for i in every if (i + 1) % period and window and period > 1)
-    if name not in GEMMA3:
-        return [replace(turn, layers=sliding or every)]
     # Positions of sliding layers are never divided; other kinds of scaling reach both bases.
     local = replace(turn, base=LOCAL_BASE)
     if turn.law == "linear":
@@ -250,9 +247,6 @@ def _notes(name: str, made: list[Turn]) -> tuple[Note, ...]:
         for turn in made[:1]
         if turn.law == "longrope"
     ]
-    if name == "Cohere2ForCausalLM":
-        said = "no rule was found in its source that leaves full layers without rotation"
-        notes.append(Note("not_in_source", f"measured on sliding layers only, although {said}"))
     if name == "Gemma3ForCausalLM":
         said = "its source names the multimodal architecture only and takes others for Llama"
         notes.append(Note("not_in_source", f"measured as multimodal Gemma 3, although {said}"))

@@ -57,9 +57,6 @@ REMAPPED_SINCE = {
     **REMAPPED, "joyai_llm_flash": "deepseek_v3", "minimax_m2": "minimax", "iquestcoder": "llama",
     "xverse": "llama", "gemma4_unified": "gemma4", "deepseek_v41_text": "deepseek_v41",
 }  # fmt: skip
-MEASURED_TO_STOP = frozenset({"qwen2_vl"})
-"""Files whose model class builds here, while a measured load ended in an AttributeError: top-level
-arguments without ``hidden_size``. What was measured is reported."""
 
 
 @cache
@@ -81,8 +78,6 @@ def build(request: Request, release: Release) -> Built:
     nodes = [raw]
     if entry["rope"] is None:
         raise NotCovered(f"its model file {name} was not looked at")
-    if name in MEASURED_TO_STOP:
-        raise Refuses("loading was measured to stop, since hidden_size is not found")
     name, entry, raw = _text(name, entry, raw, old=old)
     if raw is not nodes[0]:
         nodes.append(raw)

@@ -111,11 +111,8 @@ def _table(rope: Any, module: Any, length: int | None) -> dict[str, Any] | None:
 
 def compare(config: dict[str, Any], release: str, remapped: dict[str, str]) -> tuple[str, str]:
     """(verdict, reason): same, both refuse, not covered, or how the two differ."""
-    from ropeaudit.readers.engines import mlx_lm
     from ropeaudit.readers.engines.interface import NotCovered
 
-    if config["model_type"] in mlx_lm.MEASURED_TO_STOP:
-        return "left out", "another measurement of it is kept"
     try:
         ours = _ours(config, release)
         theirs = _theirs(config, remapped)
@@ -218,12 +215,8 @@ def main() -> int:
     from tests.oracles.engines.mlx_configs import draw
 
     if asked.golden:
-        from ropeaudit.readers.engines.mlx_lm import MEASURED_TO_STOP
-
         rows = []
         for name, config in draw(asked.random, asked.seed, asked.release):
-            if name in MEASURED_TO_STOP:  # another measurement of it is kept
-                continue
             with contextlib.suppress(Skipped):
                 found = _theirs(config, remapped)
                 rows.append(row(name, config, None if isinstance(found, str) else found[1]))
