@@ -21,20 +21,23 @@ from ropeaudit.records import record_fields, replace
 from ropeaudit.schedule.core import Schedule
 
 SCHEMA = "ropeaudit/variant/1"
+NOTHING: Mapping[str, Any] = {}
 
 
-def recorded(request: Request, written: Written) -> Written:
+def recorded(request: Request, written: Written, more: Mapping[str, Any] = NOTHING) -> Written:
     """``written`` with its schedules in the variant's order, unwritten ones too, and a document.
+
+    ``more``: further keys of the document.
 
     The path in the document is a name, so that the same variant in another folder is the same text.
     """
     by_name = {s.name: s for s in written.schedules}
     schedules = tuple(by_name.get(s.name, s) for s in request.variant.schedules)
     made = replace(request.variant, schedules=schedules)
-    return replace(written, schedules=schedules, document=_text(request, made, written))
+    return replace(written, schedules=schedules, document=_text(request, made, written, more))
 
 
-def _text(request: Request, made: Variant, written: Written) -> str:
+def _text(request: Request, made: Variant, written: Written, more: Mapping[str, Any]) -> str:
     keys: dict[str, Any] = {
         "schema": SCHEMA,
         "tool": {"name": "ropeaudit", "version": __version__},
@@ -49,6 +52,7 @@ def _text(request: Request, made: Variant, written: Written) -> str:
                 "notes": written.notes,
             }
         ],
+        **more,
     }
     return "{\n" + ",\n".join(f'  "{k}": {_value(k, v)}' for k, v in keys.items()) + "\n}\n"
 

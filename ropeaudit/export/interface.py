@@ -94,6 +94,11 @@ def write(
         if not path or "\0" in path:
             raise UsageError(f"--to {quoted(spec)} names no possible path; expected {EXPECTED}")
         request = Request(variant=variant, source=source, path=Path(path), copy=copy, force=force)
+        learned = variant.encodings
+        if learned and (not variant.schedules or any(made.changed for made in learned)):
+            from ropeaudit.export import _encodings
+
+            return _encodings.write(request, kind.NAME)
         return kind.write(request)
     raise UsageError(f"--to {quoted(spec)} is no output that is known; expected {EXPECTED}")
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from ropeaudit.document import Document, escape, loads
 from ropeaudit.errors import InvalidValue, UnrecognisedFormat, quoted, quoted_path, shown
 from ropeaudit.facts import InputFile, Json, Location, Note, Reading, StoredTable, as_number
-from ropeaudit.sources import _npy
+from ropeaudit.records import replace
+from ropeaudit.sources import _npy, _variants
 from ropeaudit.sources._files import Memory, RegularFile, refuse_pointer
 from ropeaudit.sources._json import opening_bracket, text_of
 from ropeaudit.sources._numbers import looks_numeric, numbers_of
@@ -93,7 +94,11 @@ def from_document(document: Document, *, target: str) -> Reading:
         tables += _of_list(values, file, inner, label)
     if "subjects" in document.data:
         notes.append(Note("shown", "read back from the output of ropeaudit show"))
-    return _reading(tables, target, file, data, notes)
+    tensors = _variants.tensors_in(document.data, file)
+    made = _reading(tables, target, file, data, notes, alone=not tensors)
+    if not tensors:
+        return made
+    return replace(made, tensors=tensors, stored_config=_variants.config_in(document.data, file))
 
 
 def _schedules(data: Json, at: str) -> Iterator[tuple[str, Json]]:
@@ -223,9 +228,16 @@ def _table(
 
 
 def _reading(
-    tables: list[StoredTable], target: str, file: str, data: bytes, notes: Sequence[Note] = ()
+    tables: list[StoredTable],
+    target: str,
+    file: str,
+    data: bytes,
+    notes: Sequence[Note] = (),
+    *,
+    alone: bool = True,
 ) -> Reading:
-    if not any(t.values for t in tables):
+    """``alone``: the tables are all that the file holds, so there has to be one."""
+    if alone and not any(t.values for t in tables):
         raise InvalidValue(f"{quoted_path(file)} holds no numbers, expected a table of frequencies")
     return Reading(
         target=target,

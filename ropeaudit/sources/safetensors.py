@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from ropeaudit.document import Document
 from ropeaudit.errors import quoted
 from ropeaudit.facts import InputFile, Location, Note, Reading, StoredTable, StoredTensor
 from ropeaudit.records import field, record
+from ropeaudit.sources import _variants
 from ropeaudit.sources import tensor_names as names
 from ropeaudit.sources._files import RegularFile
 from ropeaudit.sources._floats import WIDTH, decode
@@ -64,6 +66,7 @@ def gather(path: Path, found: Gathered, *, skim: bool) -> None:
 
 def collect(file: Ranged, raw: bytes, found: Gathered) -> None:
     """Add the telling tensors of one open file, whose header is ``raw``, to ``found``."""
+    found.config = found.config or _variants.config_of(raw, str(file.path))
     for name, entry in entries(raw, file).items():
         role = names.interesting(name)
         if role is None:
@@ -93,6 +96,7 @@ class Gathered:
     files: list[InputFile] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     rows: dict[str, Rows] = field(default_factory=dict)
+    config: Document | None = None
 
     def note(self, name: str, what: str) -> None:
         if len(self.notes) < 32:  # one model repeats itself in every layer
@@ -107,6 +111,7 @@ class Gathered:
             format=FORMAT,
             tables=tuple(self.tables),
             tensors=tuple(self.tensors),
+            stored_config=self.config,
             tensor_names=tuple(self.names),
             files=tuple(self.files),
             notes=tuple(self.notes),
