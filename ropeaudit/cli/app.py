@@ -179,6 +179,10 @@ def _explain(error: Exception) -> int:
 
 def main() -> None:
     """Entry point of the ``ropeaudit`` program."""
+    if sys.argv[1:2] != ["ppl"]:
+        # The matrices of an audit are small: threads bring nothing, and where other cores are busy
+        # their waiting for each other makes an eigendecomposition ten times slower.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # File names need not be valid text, and no terminal need know every sign.

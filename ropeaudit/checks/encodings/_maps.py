@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ropeaudit.checks.encodings._look import Look
 from ropeaudit.encodings._algebra import frobenius
 
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
-
-Point = tuple[int, int]
 
 
 def skewness(generators: Array) -> Array:
@@ -37,22 +34,21 @@ def power(maps: Array, exponent: int) -> Array:
     return np.broadcast_to(np.eye(maps.shape[-1]), maps.shape) if result is None else result
 
 
-def relativity(look: Look, axes: Point, grid: int) -> Array:
+def relativity(generators: Array, grid: int) -> Array:
     """Largest ``||M(a)^T M(b) - M(a+s)^T M(b+s)||_F`` with all four points on a grid x grid lattice
-    of neighbouring positions along two axes: (layers, heads).
+    of neighbouring positions: (layers, heads).
 
-    Products in float32, good to about 1e-5: it is asked only of what does not commute.
+    ``generators`` (2, layers, heads, n, n): of one step along each axis, skew. In float32, which
+    leaves about 1e-4 of the result: it is asked only of what does not commute.
     """
     import numpy as np
 
-    maps = _lattice(look, axes, grid)
-    shape, n = maps.shape[2:4], maps.shape[-1]
-    flat = maps.reshape(grid, grid, -1, n, n)
+    shape, n = generators.shape[1:3], generators.shape[-1]
+    flat = generators.reshape(2, -1, n, n)
     size = max(1, _CHUNK // (grid * grid * n * n))
     # A few heads at a time: what fits into a cache is several times quicker than all at once.
-    starts = range(0, flat.shape[2], size)
-    worst = [_defects(np.ascontiguousarray(flat[:, :, k : k + size])) for k in starts]
-    return np.concatenate(worst).reshape(shape)
+    parts = (flat[:, k : k + size] for k in range(0, flat.shape[1], size))
+    return np.concatenate([_defects(_lattice(part, grid)) for part in parts]).reshape(shape)
 
 
 _CHUNK = 1 << 20
@@ -89,8 +85,8 @@ def _spread(products: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(largest, 0.0)), dtype=float)
 
 
-def _lattice(look: Look, axes: Point, grid: int) -> Array:
-    """M at the points of a lattice, (grid, grid, layers, heads, n, n) in float32.
+def _lattice(generators: Array, grid: int) -> Array:
+    """M at the points of a lattice, (grid, grid, heads, n, n) in float32, from (2, heads, n, n).
 
     A map on a ray from the origin is a power of the ray's first one.
     """
@@ -98,20 +94,37 @@ def _lattice(look: Look, axes: Point, grid: int) -> Array:
 
     import numpy as np
 
-    step = look.encoding.positions.step
-    maps: Any = None
-    for point in product(range(grid), repeat=2):
-        if math.gcd(*point) != 1:
+    first, second = np.asarray(generators, dtype=np.float32)
+    maps = np.empty((grid, grid, *first.shape), dtype=np.float32)
+    maps[0, 0] = np.eye(first.shape[-1])
+    for x, y in product(range(grid), repeat=2):
+        if math.gcd(x, y) != 1:
             continue
-        position = np.zeros((1, len(look.encoding.axes)))
-        for axis, n in zip(axes, point, strict=True):
-            position[0, axis] = n * step[axis]
-        base = look.module.operators(look.encoding, position)[0][0].astype(np.float32)
-        if maps is None:
-            maps = np.empty((grid, grid, *base.shape), dtype=np.float32)
-            maps[0, 0] = np.eye(base.shape[-1])
-        x, y = point
-        maps[x, y] = base
+        maps[x, y] = base = _exponential(x * first + y * second)
         for times in range(2, (grid - 1) // max(x, y) + 1):
             maps[x * times, y * times] = maps[x * (times - 1), y * (times - 1)] @ base
     return np.asarray(maps)
+
+
+_TERMS = 9
+"""0.5^9 / 9! is below half of a float32 step."""
+
+
+def _exponential(b: Array) -> Array:
+    """exp of skew matrices (heads, n, n) by scaling, the power series and squaring.
+
+    Eigenvectors would be more exact; products of small matrices stay on one core, and are many
+    times quicker where other cores are busy.
+    """
+    import numpy as np
+
+    largest = float(np.abs(b).sum(-1).max(initial=0.0))  # no eigenvalue is beyond it
+    squarings = max(0, int(np.ceil(np.log2(max(2.0 * largest, 1.0)))))
+    small = b * b.dtype.type(0.5**squarings)
+    one = np.eye(b.shape[-1], dtype=b.dtype)
+    found = one + small / b.dtype.type(_TERMS)
+    for k in range(_TERMS - 1, 0, -1):
+        found = one + small @ found / b.dtype.type(k)
+    for _ in range(squarings):
+        found = found @ found
+    return np.asarray(found)

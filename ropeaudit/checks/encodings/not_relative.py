@@ -17,7 +17,7 @@ Fails when
 
 Exactness
     Commutators in float64, 0 up to 1e-7 (what float32 storage leaves of commuting matrices). The
-    defect is taken in float32, good to about 1e-5; 2 sqrt(n) is the most it can be.
+    defect is taken in float32, good to about 1e-4 of itself; 2 sqrt(n) is the most it can be.
 
 Options
     grid: positions along each axis (default 5).
@@ -82,7 +82,8 @@ def _judge(look: Look, params: Params) -> Outcome:
     sizes = np.stack([relative_commutator(generators[a], generators[b]) for a, b in pairs])
     if sizes.max() <= params.tolerance:
         return passed(look, "exactly relative")
-    apart = [relativity(look, pair, params.grid) for pair in pairs]
+    step = np.asarray(look.encoding.positions.step)[:, None, None, None, None]
+    apart = [relativity((step * generators)[list(pair)], params.grid) for pair in pairs]
     return _found(look, sizes, np.stack(apart), params)
 
 
