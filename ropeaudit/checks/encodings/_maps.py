@@ -56,10 +56,10 @@ _CHUNK = 1 << 20
 
 
 def _defects(maps: Array) -> Array:
-    """The same for (grid, grid, heads, n, n): (heads,)."""
+    """The same for (heads, grid, grid, n, n): (heads,)."""
     import numpy as np
 
-    grid, heads = len(maps), maps.shape[2]
+    heads, grid = maps.shape[:2]
     back = np.ascontiguousarray(np.swapaxes(maps, -1, -2))
     worst = np.zeros(heads)
     for dx, dy in product(range(1 - grid, grid), repeat=2):
@@ -67,26 +67,25 @@ def _defects(maps: Array) -> Array:
         if (dx, dy) <= (0, 0) or wide * high < 2:
             continue  # a displacement backwards says the same, and one pair has no other
         left = max(0, -dy)
-        first = back[:wide, left : left + high]
-        second = maps[dx:, left + dy : left + dy + high]
-        worst = np.maximum(worst, _spread((first @ second).reshape(wide * high, heads, -1)))
+        first = back[:, :wide, left : left + high]
+        second = maps[:, dx:, left + dy : left + dy + high]
+        worst = np.maximum(worst, _spread((first @ second).reshape(heads, wide * high, -1)))
     return worst
 
 
 def _spread(products: Array) -> Array:
-    """(count, heads, n * n) -> (heads,): the largest distance of any two."""
+    """(heads, count, n * n) -> (heads,): the largest distance of any two; overwrites them."""
     import numpy as np
 
-    rows = np.ascontiguousarray(np.swapaxes(products[1:] - products[0], 0, 1))
-    gram = rows @ np.swapaxes(rows, -1, -2)
+    products -= products[:, :1].copy()  # what is close stays exact in differences of squares
+    gram = products @ np.swapaxes(products, -1, -2)
     square = np.diagonal(gram, axis1=-2, axis2=-1)
     between = square[..., :, None] + square[..., None, :] - 2 * gram
-    largest = np.maximum(square.max(-1), between.max((-1, -2)))
-    return np.asarray(np.sqrt(np.maximum(largest, 0.0)), dtype=float)
+    return np.asarray(np.sqrt(np.maximum(between.max((-1, -2)), 0.0)), dtype=float)
 
 
 def _lattice(generators: Array, grid: int) -> Array:
-    """M at the points of a lattice, (grid, grid, heads, n, n) in float32, from (2, heads, n, n).
+    """M at the points of a lattice, (heads, grid, grid, n, n) in float32, from (2, heads, n, n).
 
     A map on a ray from the origin is a power of the ray's first one.
     """
@@ -95,14 +94,15 @@ def _lattice(generators: Array, grid: int) -> Array:
     import numpy as np
 
     first, second = np.asarray(generators, dtype=np.float32)
-    maps = np.empty((grid, grid, *first.shape), dtype=np.float32)
-    maps[0, 0] = np.eye(first.shape[-1])
+    maps = np.empty((len(first), grid, grid, *first.shape[1:]), dtype=np.float32)
+    maps[:, 0, 0] = np.eye(first.shape[-1])
     for x, y in product(range(grid), repeat=2):
         if math.gcd(x, y) != 1:
             continue
-        maps[x, y] = base = _exponential(x * first + y * second)
+        maps[:, x, y] = base = _exponential(x * first + y * second)
         for times in range(2, (grid - 1) // max(x, y) + 1):
-            maps[x * times, y * times] = maps[x * (times - 1), y * (times - 1)] @ base
+            before = maps[:, x * (times - 1), y * (times - 1)]
+            maps[:, x * times, y * times] = before @ base
     return np.asarray(maps)
 
 
