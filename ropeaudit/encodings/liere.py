@@ -159,6 +159,8 @@ def _joint(family: Array) -> Array:
 
     if family.shape[-1] == 2:
         return canonical(np.moveaxis(family[..., 1, 0], 0, -1))[0][..., None, :]
+    if len(family) == 1:
+        return frequencies(family[0])[..., None]
     return joint_vectors(family)[0]
 
 
