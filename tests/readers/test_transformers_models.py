@@ -149,6 +149,7 @@ def test_pairing_follows_the_code(data: dict[str, Any], pairing: str) -> None:
         ),
         ({"model_type": "llama4_text", "num_hidden_layers": 4, "no_rope_layers": []}, (0, 1, 2)),
         ({"model_type": "cohere2", "num_hidden_layers": 4}, (0, 1, 2)),
+        ({"model_type": "afmoe", "num_hidden_layers": 8}, (0, 1, 2, 4, 5, 6)),
         ({"model_type": "exaone4", "num_hidden_layers": 4, "sliding_window": 4096}, (0, 1, 2)),
         ({"model_type": "exaone4", "num_hidden_layers": 3, "sliding_window": None}, (0, 1, 2)),
         ({"model_type": "qwen3_next", "num_hidden_layers": 8}, (3, 7)),

@@ -55,7 +55,9 @@ def _view(request: Request, chosen: Chosen, against: Sequence[Schedule]) -> View
         if os.environ.get("ROPEAUDIT_DEBUG"):
             raise
         status, reason = "not_covered", _fault(request, error)
-    return seen(chosen, status, reason, built, against)
+    # Loaders of params.json permute the weights to the pairing that they turn.
+    permuted = frozenset({"pairing"}) if request.is_params else frozenset()
+    return seen(chosen, status, reason, built, against, silent=permuted)
 
 
 def _fault(request: Request, error: Exception) -> str:
@@ -72,8 +74,13 @@ def seen(
     reason: str | None = None,
     built: Built | None = None,
     against: Sequence[Schedule] = (),
+    *,
+    silent: frozenset[str] = frozenset(),
 ) -> View:
-    """A View of ``chosen`` with its distance, where both sides have something to compare."""
+    """A View of ``chosen`` with its distance, where both sides have something to compare.
+
+    ``silent``: aspects that cannot be compared for this target, beside the release's own.
+    """
     built = built or Built()
     release = chosen.release
     return View(
@@ -85,7 +92,7 @@ def seen(
         schedules=built.schedules,
         ignored=built.ignored,
         notes=(*built.notes, *((chosen.note,) if chosen.note else ())),
-        distance=distance(built.schedules, against, silent=release.silent),
+        distance=distance(built.schedules, against, silent=release.silent | silent),
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from ropeaudit.readers.engines.interface import Built, Engine, NotCovered, Refus
 from ropeaudit.readers.engines.known import Chosen, releases
 from ropeaudit.readers.transformers import read
 from ropeaudit.records import replace
+from ropeaudit.resolve import resolve
 from ropeaudit.schedule.core import Context, Schedule
 from tests.engine_vectors import outcome, request, vectors
 from tests.schedules import llama3, plain, with_values, yarn
@@ -243,3 +246,13 @@ def test_no_value_makes_the_reading_of_transformers_fail(
     asked = request({"config": config, "file": "config.json"})
     for release in hf.RELEASES:
         outcome(hf, asked, release)  # whatever it says, it says it
+
+
+def test_loaders_of_params_json_permute_the_weights(tmp_path: Path) -> None:
+    case = vectors()["cases"]["params_yarn"]
+    (tmp_path / "params.json").write_text(json.dumps(case["config"]))
+    found = {v.reader: v.distance for v in resolve(str(tmp_path), readers=("all",)).views}
+    for reader in ("vllm-0.33", "llama.cpp+tf5", "llama.cpp+tf4.57"):
+        distance = found[reader]
+        assert distance is not None
+        assert (distance.same, distance.pairing, distance.words) == (True, False, ())
