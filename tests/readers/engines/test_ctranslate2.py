@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ropeaudit.readers.engines import ctranslate2
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses
+from tests.attribute_rows import disagreements
 from tests.engine_vectors import request
 
 OLD, NEW = "ctranslate2+tf4.57", "ctranslate2+tf5.20"
@@ -26,6 +27,13 @@ LLAMA3 = {
 def build(config: dict[str, Any], release: str = NEW) -> Built:
     chosen = next(r for r in ctranslate2.RELEASES if r.name == release)
     return ctranslate2.build(request({"config": config, "file": "config.json"}), chosen)
+
+
+@pytest.mark.parametrize("release", [OLD, NEW])
+def test_agrees_with_the_converter_on_random_configs(release: str) -> None:
+    wrong, tables = disagreements(ctranslate2, release)
+    assert wrong == []
+    assert tables >= 40
 
 
 def test_llama3_scaling_is_lost_and_on_4_the_base_too() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ropeaudit.readers.engines import tgi
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses
+from tests.attribute_rows import disagreements
 from tests.engine_vectors import request
 
 LLAMA: dict[str, Any] = {
@@ -23,6 +24,12 @@ YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
 def build(config: dict[str, Any], lengths: tuple[int, ...] = ()) -> Built:
     asked = request({"config": config, "file": "config.json"}, lengths)
     return tgi.build(asked, tgi.RELEASES[0])
+
+
+def test_agrees_with_its_rotary_layer_on_random_configs() -> None:
+    wrong, tables = disagreements(tgi, "tgi-2026.01")
+    assert wrong == []
+    assert tables >= 80
 
 
 def test_linear_scaling_is_accepted_and_does_nothing() -> None:
