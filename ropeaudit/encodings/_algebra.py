@@ -29,7 +29,7 @@ _PADE = (
 _PADE_NORM = 5.371920351148152
 """Up to this 1-norm degree 13 is exact to float64 (Higham 2005, table 2.3)."""
 _SQUARINGS = 6
-"""Squarings lose a digit for every three or four; of more, eigenvectors keep the maps orthogonal."""
+"""Three or four squarings lose a digit; for more, eigenvectors keep maps orthogonal."""
 _CHUNK = 1 << 15
 """Numbers of one array that are worked on at once, so that all stay in a cache."""
 _FAMILY_SEED = 7
@@ -52,8 +52,8 @@ def frequencies(b: Array) -> Array:
     """
     import numpy as np
 
-    found: Array = np.linalg.svd(b, compute_uv=False)[..., ::2][..., : b.shape[-1] // 2]
-    return found
+    every = np.linalg.svd(b, compute_uv=False)[..., ::2]
+    return np.asarray(every[..., : b.shape[-1] // 2], dtype=np.float64)
 
 
 def angles(c: Array) -> Array:
