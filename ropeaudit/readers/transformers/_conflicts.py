@@ -15,6 +15,9 @@ from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.keys import BASES, FRACTIONS, WIDTHS
 
 
+_FILLED = ("original_max_position_embeddings", "partial_rotary_factor")
+
+
 def schemas(node: Node, ropes: Ropes) -> Iterator[Observation]:
     """Old and new schema, or top level and dict, present and different."""
     old, new = node.data.get("rope_scaling"), node.data.get("rope_parameters")
@@ -65,10 +68,13 @@ def _both(node: Node, old: Mapping[str, Json], new: Mapping[str, Json]) -> Itera
     against = new.get("full_attention") if nested else new
     if not isinstance(against, dict):
         return
+    # What a dict leaves out of these, the top level gives to it.
+    filled = {k: v for k in _FILLED if (v := node.data.get(k)) is not None}
     differ = sorted(
         k
         for k in set(old) | set(against)
-        if k not in ("type", "rope_theta") and old.get(k) != against.get(k)
+        if k not in ("type", "rope_theta")
+        and old.get(k, filled.get(k)) != against.get(k, filled.get(k))
     )
     kinds = [d.get("rope_type", d.get("type", "default")) for d in (old, against)]
     kinds = [SAME_TYPE.get(k, k) if isinstance(k, str) else k for k in kinds]

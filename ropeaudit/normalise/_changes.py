@@ -1,0 +1,44 @@
+"""Two texts of one config, place by place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ropeaudit.document import Document, escape
+from ropeaudit.facts import Json
+from ropeaudit.normalise.interface import Change
+
+_EQUAL = "stated as the reference reads it, so that no schema is stale"
+
+
+def changes(before: Document, after: Document, reasons: Mapping[str, str]) -> Iterator[Change]:
+    """Every place whose value differs, in the order of the new text, what is gone last.
+
+    ``reasons``: pointer -> why it is written.
+    """
+    for pointer in _differing("", before.data, after.data):
+        yield Change(
+            pointer=pointer,
+            before=before.spelling(pointer),
+            after=after.spelling(pointer),
+            why=_reason(pointer, reasons),
+        )
+
+
+def _differing(pointer: str, before: Json, after: Json) -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in [*after, *(k for k in before if k not in after)]:
+            inner = f"{pointer}/{escape(key)}"
+            if key in before and key in after:
+                yield from _differing(inner, before[key], after[key])
+            else:
+                yield inner
+    elif before != after or type(before) is not type(after):
+        yield pointer
+
+
+def _reason(pointer: str, reasons: Mapping[str, str]) -> str:
+    """The reason of the setting at ``pointer``, or of one inside it."""
+    if pointer in reasons:
+        return reasons[pointer]
+    return next((why for p, why in reasons.items() if p.startswith(f"{pointer}/")), _EQUAL)

@@ -1,0 +1,108 @@
+"""The search for the spelling on which most engines agree.
+
+Every candidate is written into the text and built by every engine. A candidate counts only if the
+reference builds the same to the bit and every engine that agreed before still agrees. Among those,
+more agreeing engines win, then fewer that are silently wrong, then the spelling that is advised,
+then the smaller change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ropeaudit.errors import InvalidValue
+from ropeaudit.normalise import _spellings, _text
+from ropeaudit.normalise._judge import Judge, Judged, unchanged
+from ropeaudit.normalise._spellings import Atom, Spelling
+from ropeaudit.normalise._stated import Part, parts
+from ropeaudit.records import field, record
+
+_ROUNDS = 8
+"""Rounds until a text stays as it is; two suffice where spellings do not chase each other."""
+
+
+@record(frozen=False)
+class Search:
+    """``start`` is the file as it is; ``elsewhere``: engine -> a spelling that it would read."""
+
+    judge: Judge
+    start: Judged
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def settled(self) -> Judged:
+        """The proposal: what normalising once more leaves as it is.
+
+        Raises InvalidValue where no such text is found.
+        """
+        now = self.start
+        for _ in range(_ROUNDS):
+            after = self._round(now)
+            if after.text == now.text:
+                return now
+            now = after
+        raise InvalidValue("the spellings of this file chase each other; nothing was changed")
+
+    def _round(self, now: Judged) -> Judged:
+        places = [(p.pointer, p.node.component) for p in parts(now.document, now.subject)]
+        for place in places:
+            part = next(
+                (
+                    p
+                    for p in parts(now.document, now.subject)
+                    if (p.pointer, p.node.component) == place
+                ),
+                None,
+            )
+            if part is not None:
+                now = self._part(now, part)
+        return now
+
+    def _part(self, now: Judged, part: Part) -> Judged:
+        extras = tuple(_spellings.advised(part))
+        ways = _spellings.spellings(part)
+        found = [
+            (self._key(judged, index), judged)
+            for index, way in enumerate(ways)
+            if (judged := self._tried(now, [*way.atoms, *extras], way.name)) is not None
+        ]
+        best = max(found, key=lambda f: f[0])[1] if found else self._piecewise(now, ways, extras)
+        for atom in _spellings.optional(part):
+            more = self._tried(best, [atom], atom.why)
+            if more is not None and len(more.agreeing) > len(best.agreeing):
+                best = more
+        return best
+
+    def _key(self, judged: Judged, index: int) -> tuple[int, int, int, int]:
+        size = abs(len(judged.text) - len(self.start.text))
+        return len(judged.agreeing), -judged.silent, -index, -size
+
+    def _piecewise(self, now: Judged, ways: Sequence[Spelling], extras: Iterable[Atom]) -> Judged:
+        """Statement by statement, where the whole of no spelling is possible."""
+        for atom in _distinct([*(a for w in ways for a in w.atoms), *extras]):
+            after = self._tried(now, [atom], atom.why)
+            if after is not None and len(after.agreeing) >= len(now.agreeing):
+                now = after
+        return now
+
+    def _tried(self, now: Judged, atoms: Iterable[Atom], name: str) -> Judged | None:
+        """``now`` with ``atoms`` carried out; None where that is no candidate."""
+        settings: dict[str, _text.Leaf | None] = {}
+        for atom in atoms:
+            settings |= atom.settings
+            for pointer in atom.settings:
+                self.reasons.setdefault(pointer, atom.why)
+        judged = self.judge.of(_text.rewrite(now.text, settings))
+        if judged is None or not unchanged(self.start, judged):
+            return None
+        for engine in judged.agreeing:
+            self.elsewhere.setdefault(engine, name)
+        return judged if judged.agreeing >= now.agreeing else None
+
+
+def _distinct(atoms: Iterable[Atom]) -> Iterator[Atom]:
+    seen: list[Atom] = []
+    for atom in atoms:
+        if atom not in seen:
+            seen.append(atom)
+            yield atom
