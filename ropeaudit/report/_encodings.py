@@ -257,20 +257,22 @@ def _spectrum_json(look: Look) -> dict[str, Any]:
 
 def _units_json(look: Look) -> Iterator[Mapping[str, Any]]:
     spectrum = look.spectrum
-    layers, heads, units, _ = look.shape
+    layers, heads, units, axes = look.shape
     sectors = spectrum.sector or ("rotary",) * units
-    w, gamma, eta = spectrum.w.tolist(), spectrum.gamma.tolist(), spectrum.eta.tolist()
+    # All at once: looking for the shortest decimals is dear to begin.
+    w, gamma, eta = (
+        iter(decimals(v.ravel().tolist())) for v in (spectrum.w, spectrum.gamma, spectrum.eta)
+    )
     for i in range(layers):
         for h in range(heads):
-            damped, sheared = decimals(gamma[i][h]), decimals(eta[i][h])
             for u in range(units):
                 yield {
                     "layer": look.layer(i),
                     "head": look.head(h),
                     "index": u,
-                    "w": decimals(w[i][h][u]),
-                    "gamma": damped[u],
-                    "eta": sheared[u],
+                    "w": [next(w) for _ in range(axes)],
+                    "gamma": next(gamma),
+                    "eta": next(eta),
                     "sector": sectors[u],
                 }
 
