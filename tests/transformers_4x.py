@@ -61,4 +61,5 @@ def _near(schedule: Schedule, row: Sequence[float]) -> bool:
     if len(table) != count or abs(schedule.attention_scaling - attention) > FACTOR:
         return False
     mine = (table[1], table[len(table) // 2], table[-1])
-    return all(abs(math.log(a / b)) <= LOG for a, b in zip(mine, values, strict=True))
+    pairs = zip(mine, values, strict=True)
+    return all(a == b or (a * b > 0 and abs(math.log(a / b)) <= LOG) for a, b in pairs)

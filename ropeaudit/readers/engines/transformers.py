@@ -1,7 +1,8 @@
 """transformers 5.24 (the reference), 5.20, 4.57 and 4.46.
 
 5.x: the rules of ``ropeaudit.readers.transformers``; 5.20.2 has the same tables and standardisation
-(``modeling_rope_utils.py`` 783-884, 325-690) and knows fewer model types. 4.x: ``_tf_old``. Each
+(``modeling_rope_utils.py`` 783-884, 325-690), knows fewer model types, and indexes ``factor`` where
+logits are scaled (``models/deepseek_v3/modeling_deepseek_v3.py``). 4.x: ``_tf_old``. Each
 was run: the config loaded, a tiny model built, its buffers and factors taken, the forward called.
 """
 
@@ -18,6 +19,7 @@ from ropeaudit.readers.interface import Resolution
 from ropeaudit.readers.transformers import read
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.model_types import lookup
 
 RELEASES = (
     Release(
@@ -54,6 +56,8 @@ RELEASES = (
     ),
 )
 
+_NEEDS_HEAD = frozenset({"hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "ministral"})
+"""Model types whose attention takes head_dim as it is, also where the file has none."""
 _NO_TABLE = frozenset({Oddity.TYPE_UNKNOWN, Oddity.LENGTH_MISMATCH})
 
 
@@ -70,6 +74,7 @@ def build(request: Request, release: Release) -> Built:
         built = _tf_old.build(request, version, release.name)
         return replace(built, ignored=_ignored(request, built.schedules))
     _stop(request, found)
+    _stop_at_building(request, found, version)
     named = tuple(replace(s, reader=release.name) for s in found.schedules)
     return Built(schedules=named, ignored=_ignored(request, named))
 
@@ -112,6 +117,25 @@ def _stop(request: Request, found: Resolution) -> None:
         raise Refuses(stopped.message)
     if not found.schedules:
         raise NotCovered(_first(found.notes) or "there is no rotary schedule to build")
+
+
+def _stop_at_building(request: Request, found: Resolution, version: str) -> None:
+    """Raises Refuses where the config loads and its model cannot be built."""
+    for data in (request.config, request.config.get("text_config")):
+        kind = data.get("model_type") if isinstance(data, dict) else None
+        if not isinstance(kind, str) or not isinstance(data, dict):
+            continue
+        if kind in _NEEDS_HEAD and data.get("head_dim") is None:
+            raise Refuses(f"{kind} needs a head_dim, and the file has none")
+        rope = (lookup(kind) or {}).get("rope", {})
+        if version == "5.20" and "softmax" in rope and any(map(_lacks_factor, found.schedules)):
+            raise Refuses("the rope parameters lack factor, by which the logits are scaled")
+
+
+def _lacks_factor(schedule: Schedule) -> bool:
+    inputs = schedule.inputs
+    scaled = schedule.is_text and schedule.rope_type != "default"
+    return scaled and inputs is not None and "factor" not in inputs.scaling
 
 
 def _first(notes: Iterable[Note]) -> str | None:

@@ -14,7 +14,7 @@ from ropeaudit.readers.transformers._node import Node
 
 _READ_ONLY = {"falcon": "head_dim"}
 """Fields that a config class computes and does not take (``configuration_falcon.py``)."""
-_TYPED = frozenset({"modernbert", "neomme"})
+_TYPED = frozenset({"modernbert", "modernbert-decoder", "neomme"})
 """Model types whose ``rope_parameters`` are declared as nested, so that a flat dict fails."""
 
 _NO_HEAD = frozenset(

@@ -133,3 +133,15 @@ def test_what_would_change_nothing_is_not_named() -> None:
         config = vectors()["cases"][name]["config"]
         for version in ("5.24", "4.57"):
             assert build(version, **config).ignored == (), name
+
+
+def test_a_model_that_cannot_be_built_is_refused() -> None:
+    lists = {"short_factor": [1.0] * 16, "long_factor": [2.0] * 16, "rope_type": "longrope"}
+    config = {"model_type": "deepseek_v3", "qk_rope_head_dim": 32, "rope_scaling": lists}
+    config |= {"original_max_position_embeddings": 2048, "max_position_embeddings": 8192}
+    assert build("5.24", **config).schedules
+    with pytest.raises(Refuses, match="factor"):
+        build("5.20", **config)
+    with pytest.raises(Refuses, match="head_dim"):
+        build("5.24", model_type="ministral")
+    assert build("5.24", model_type="ministral", head_dim=64).schedules
