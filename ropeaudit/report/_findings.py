@@ -6,8 +6,9 @@ A block a finding: severity, rule and schedules, then message, place, evidence a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ropeaudit.findings import Finding, Severity, Status
@@ -120,13 +121,26 @@ def _finding(ink: Ink, said: _Said) -> None:
 
 def _skipped_rules(ink: Ink, report: SubjectReport) -> None:
     if not ink.view.verbose:
-        rules = ", ".join(_applied_nowhere(report))
+        rules = ", ".join(_spans(_applied_nowhere(report)))
         if rules:
             ink.paragraph(f"not applicable (-v says why): {rules}", indent=2, style="dim")
         return
     for skipped in report.skipped:
         text = f"{skipped.rule} not applicable: {safe(skipped.reason)}"
         ink.paragraph(text, indent=2, style="dim")
+
+
+def _spans(rules: Sequence[str]) -> Iterator[str]:
+    """``RA701–RA711`` for more than two ids in a row, of which a page of encodings has many."""
+
+    def begin(item: tuple[int, str]) -> int | str:
+        index, rule = item
+        number = rule.removeprefix("RA")
+        return int(number) - index if number != rule and number.isdecimal() else rule
+
+    for _, group in groupby(enumerate(rules), key=begin):
+        row = [rule for _, rule in group]
+        yield from [f"{row[0]}–{row[-1]}"] if len(row) > 2 else row
 
 
 def _applied_nowhere(report: SubjectReport) -> list[str]:

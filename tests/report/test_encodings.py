@@ -14,6 +14,7 @@ from ropeaudit.packs import load_pack
 from ropeaudit.records import replace
 from ropeaudit.report import console, json_v1, markdown
 from ropeaudit.report._encodings import decimals
+from ropeaudit.report._findings import _spans
 from ropeaudit.report._terminal import View
 from ropeaudit.schedule.float32 import f32s
 from ropeaudit.schedule.subject import Subject
@@ -116,3 +117,11 @@ def test_exit_code_and_verdict_of_encodings_alone() -> None:
     assert quiet.exit_code == 0
     assert [s.verdict.value for s in found.subjects] == ["fail", "pass", "pass", "pass"]
     assert {f.severity for s in found.subjects[1:] for f in s.findings} == {Severity.INFO}
+
+
+def test_rules_in_a_row_are_told_as_one() -> None:
+    rules = ["RA204", "RA701", "RA702", "RA703", "RA705", "RA706", "mine", "RA801"]
+    assert list(_spans(rules)) == [
+        "RA204", "RA701–RA703", "RA705", "RA706", "mine", "RA801",
+    ]  # fmt: skip
+    assert list(_spans([])) == []
