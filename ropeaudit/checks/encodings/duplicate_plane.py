@@ -15,9 +15,9 @@ Passes when
     damped encoding doubles by construction, and channels that never turn.
 
 Fails when
-    Two units coincide. As a warning where an APE head has pairs and no larger set, which may be
-    left of its initialisation. As info where axes do not commute: a repeated value on one axis is
-    no plane that occurs twice.
+    Two units coincide. As a warning where frequencies come out of a matrix and no set is larger than
+    a pair: chance, or the initialisation of APE, leaves some. As info where axes do not commute: a
+    repeated value on one axis is no plane that occurs twice.
 
 Exactness
     Equality for stored and computed frequencies. Frequencies that come out of a matrix carry the
@@ -75,7 +75,7 @@ def _judge(look: Look, params: Params) -> Outcome:
         return passed(look)
     found.sort(key=lambda c: -len(c.units))
     severity = None
-    if look.encoding.module == "ape" and len(found[0].units) == 2:
+    if len(found[0].units) == 2 and all(look.noise[c.layer, c.head] > 0 for c in found):
         severity = Severity.WARNING
     by_design = not look.spectrum.joint and not look.is_tree
     blocks = look.spectrum.order > 1 and bool(look.rotary.all())

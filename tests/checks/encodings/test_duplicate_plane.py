@@ -50,7 +50,7 @@ def test_frequencies_of_a_matrix_coincide_up_to_its_rounding() -> None:
     b = make.generator([1.0, 0.5, 0.5 + 1e-8, 0.1])
     found = make.only(check, make.ape(b))
     assert found.evidence["clusters"] == [[None, 0, [1, 2]]]
-    assert found.severity is Severity.WARNING  # a pair may be left of the initialisation
+    assert found.severity is Severity.WARNING  # chance or the initialisation leaves pairs
     three = make.generator([1.0, 0.5, 0.5, 0.5, 0.1])
     assert make.only(check, make.ape(three)).severity is None
     apart = make.generator([1.0, 0.5, 0.5 + 1e-4, 0.1])
