@@ -53,7 +53,8 @@ def _flat(part: Part) -> Iterator[Spelling]:
     stated = part.stated[0]
     # A value that engines fill in otherwise is left to them only where stating it loses one.
     for left in (frozenset(), stated.defaulted) if stated.defaulted else (frozenset(),):
-        said = f", without {', '.join(left)}" if left else ""
+        said = f", {'without' if left else 'with'} {', '.join(stated.defaulted)}"
+        said = said if stated.defaulted else ""
         new = Atom(why=NEW, settings=_dict(part, "rope_parameters", stated.dict_of(without=left)))
         top = Atom(why=TOP, settings=_top(part, stated))
         for name, old in _old_dicts(part, stated, _lesser(stated), left):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ropeaudit.document import Document
@@ -149,35 +149,38 @@ def _require_unchanged(start: Judged, end: Judged) -> None:
 def _engines(search: Search, end: Judged) -> Iterator[Engine]:
     before = {v.reader: v for v in search.start.views}
     for view in end.views:
-        other = None if agrees(view) else search.elsewhere.get(view.reader)
+        right = agrees(view)
+        other = None if right else search.elsewhere.get(view.reader)
         yield Engine(
             before=before[view.reader],
             after=view,
             elsewhere=other,
-            why=None if agrees(view) else _why(view, other, len(search.judge.seen) + 1),
+            why=None if right else _why(view, other),
         )
 
 
-def _why(view: View, other: str | None, tried: int) -> str:
-    """Why this engine is not right, and whether a spelling would help it."""
+def _why(view: View, other: str | None) -> str:
+    """What this engine still does otherwise, and the spelling that would help it alone."""
     if view.status == "not_covered":
         return f"not known: {view.reason}"
     if view.status == "refuses":
         said = f"refuses: {view.reason}"
     elif view.distance is None:
-        return "it builds no part that the reference builds, so there is nothing to compare"
+        said = "it builds no part that the reference builds, so there is nothing to compare"
     else:
-        said = "; ".join(view.distance.words) or "another table"
-    if view.ignored:
-        said += f"; it does not read {', '.join(view.ignored)}"
+        said = ", ".join(view.distance.words) or "another table"
+    passed = _passed_over(view.ignored)
+    if passed:
+        said += f"; it does not read {', '.join(passed)}"
     if other is not None:
-        return f"{said}. It would be right with {other}, and another engine wrong"
-    helps = "no spelling helps" if tried > 1 else "there is no other spelling"
-    return f"{said}. {helps[0].upper()}{helps[1:]}: {_count(tried)} built"
+        said += f"; it would be right with {other}, which another engine would misread"
+    return said
 
 
-def _count(tried: int) -> str:
-    return "1 was" if tried == 1 else f"{tried} were"
+def _passed_over(ignored: Sequence[str]) -> Sequence[str]:
+    """What is not read, without the one schema that says the same as the one that is."""
+    whole = [p for p in ignored if p.rsplit("/", 1)[-1] in ("rope_scaling", "rope_parameters")]
+    return [p for p in ignored if p not in whole] if len(whole) == 1 else ignored
 
 
 def _cautions(start: Judged, end: Judged) -> Iterator[str]:
