@@ -15,9 +15,9 @@ Passes when
     damped encoding doubles by construction, and channels that never turn.
 
 Fails when
-    Two units coincide. As a warning where frequencies come out of a matrix and no set is larger than
-    a pair: chance, or the initialisation of APE, leaves some. As info where axes do not commute: a
-    repeated value on one axis is no plane that occurs twice.
+    Two units coincide. As a warning where frequencies come out of a matrix and no set is larger
+    than a pair: chance, or the initialisation of APE, leaves some. As info where axes do not
+    commute: a repeated value on one axis is no plane that occurs twice.
 
 Exactness
     Equality for stored and computed frequencies. Frequencies that come out of a matrix carry the
