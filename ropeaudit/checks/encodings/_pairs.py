@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 RELATIVE = 1e-2
 """Closer than this part of their size, two learned vectors may be one."""
 
+_ROUNDING = 1e-12
+"""What computing a vector from its size and direction leaves; neighbours in float32 are 6e-8 apart."""
+
 
 @record()
 class Group:
@@ -82,8 +85,11 @@ def candidates(look: Look, group: Group) -> Any:
 
 
 def hard(look: Look, group: Group) -> Any:
-    """Pairs that the arithmetic cannot tell apart."""
-    return candidates(look, group) & (distances(look, group) <= look.noise[..., None, None])
+    """Pairs that the arithmetic cannot tell apart: the spectrum's noise, and float64's own."""
+    import numpy as np
+
+    floor = np.maximum(look.noise[..., None, None], _ROUNDING * sizes(look, group))
+    return candidates(look, group) & (distances(look, group) <= floor)
 
 
 def twins(look: Look, group: Group) -> Any:

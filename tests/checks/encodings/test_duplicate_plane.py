@@ -27,6 +27,12 @@ def test_equal_and_opposite_vectors_are_one() -> None:
     assert found.evidence["clusters"] == [[0, 1, [4, 30, 31]]]
 
 
+def test_the_last_digits_of_float64_are_no_difference_and_those_of_float32_are() -> None:
+    for gap, status in ((1e-15, Status.FAIL), (2.0**-23, Status.PASS)):
+        near = [(0.5, 0.25), (0.5 * (1 + gap), 0.25)]
+        assert make.only(check, make.mixed(near)).status is status
+
+
 def test_one_sign_goes_with_all_axes() -> None:
     mirrored = [(0.5, 0.3), (0.5, -0.3)]
     assert make.only(check, make.mixed(mirrored)).status is Status.PASS
