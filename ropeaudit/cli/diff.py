@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -77,6 +77,15 @@ Override = Annotated[
         "b:rope_theta=1e6. Repeatable.",
     ),
 ]
+Encoding = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--encoding",
+        metavar="[a:|b:]KEY=VALUE",
+        help="What a checkpoint does not say about its learned encoding, for both sides or for "
+        "one: grid=14x14, b:test-grid=28x28, ape-skew=tril. Repeatable.",
+    ),
+]
 Ulp = Annotated[
     str | None,
     typer.Option(
@@ -102,6 +111,9 @@ def command(
     exit_zero: option.ExitZero = None,
     context: Context = None,
     override: Override = None,
+    ape_skew: option.ApeSkew = None,
+    ape_tree_layout: option.ApeTreeLayout = None,
+    encoding: Encoding = None,
     offline: option.Offline = None,
     color: option.Color = None,
     verbose: VerboseDiff = False,
@@ -109,7 +121,7 @@ def command(
     show_settings: option.ShowSettings = False,
     no_config: option.NoConfig = False,
 ) -> None:
-    """Tell how two schedules differ, and what was lost.
+    """Tell how two schedules or learned encodings differ, and what was lost.
 
     Compares a model with its conversion, a checkpoint before and after, a config with a stored
     table. Says channel by channel by how much they part, and in words what was lost.
@@ -131,7 +143,8 @@ def command(
     files = _output.outputs(output, (a, b))
     for name in (settings.format, *(name for name, _ in files)):
         check_format(name)
-    found = _compare(a, b, settings, tuple(override or ()), _steps(ulp))
+    stated = _stated(ape_skew, ape_tree_layout, encoding)
+    found = _compare(a, b, settings, tuple(override or ()), _steps(ulp), stated)
     raise typer.Exit(_tell(found, settings, files, verbose=verbose, quiet=quiet))
 
 
@@ -160,8 +173,26 @@ def _steps(text: str | None) -> int | None:
     return int(text)
 
 
+def _stated(
+    skew: str | None, tree_layout: str | None, encoding: Sequence[str] | None
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """What the user states about the encodings of A and of B."""
+    from ropeaudit.diff.overrides import sided
+
+    for_a, for_b = sided(encoding or (), "--encoding")
+    return (
+        option.encoding(skew, tree_layout, list(for_a)),
+        option.encoding(skew, tree_layout, list(for_b)),
+    )
+
+
 def _compare(
-    a: str, b: str, settings: Settings, overrides: tuple[str, ...], ulp: int | None
+    a: str,
+    b: str,
+    settings: Settings,
+    overrides: tuple[str, ...],
+    ulp: int | None,
+    encoding: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> Comparison:
     from ropeaudit.diff.compare import Options, compare_targets
     from ropeaudit.findings import Severity
@@ -175,6 +206,7 @@ def _compare(
         fail_on=Severity.parse(settings.fail_on) if asked else Severity.INFO,
         allow_unknown=settings.allow_unknown,
         offline=settings.offline,
+        encoding=encoding,
     )
     return compare_targets(a, b, options)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ropeaudit.diff import measure
 from ropeaudit.diff.guess import undecided
@@ -16,10 +16,13 @@ from ropeaudit.diff.pairing import Matching, match
 from ropeaudit.errors import SourceError
 from ropeaudit.facts import Oddity
 from ropeaudit.findings import Severity
-from ropeaudit.records import record, replace
+from ropeaudit.records import field, record, replace
 from ropeaudit.resolve import attempt, build
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
+
+if TYPE_CHECKING:
+    from ropeaudit.diff.encodings import Compared
 
 ERROR_PHASE = math.pi / 2
 WARNING_PHASE = 0.1
@@ -32,7 +35,8 @@ _UNREAD = frozenset({Oddity.TYPE_UNKNOWN, Oddity.LENGTH_MISMATCH})
 class Options:
     """How to compare. ``overrides``: texts, with ``a:`` or ``b:`` in front for one side only.
 
-    ``ulp`` None: 4, or 16 between tables of different arithmetic.
+    ``encoding``: what the layout of learned encodings leaves open, for A and for B. ``ulp`` None:
+    4, or 16 between tables of different arithmetic.
     """
 
     contexts: tuple[int, ...] = ()
@@ -41,6 +45,7 @@ class Options:
     fail_on: Severity = Severity.INFO
     allow_unknown: bool = False
     offline: bool = False
+    encoding: tuple[Mapping[str, str], Mapping[str, str]] = field(default=({}, {}), compare=False)
 
 
 def compare_targets(a: str | Any, b: str | Any, options: Options | None = None) -> Comparison:
@@ -51,8 +56,14 @@ def compare_targets(a: str | Any, b: str | Any, options: Options | None = None) 
     options = options or Options()
     for_a, for_b = sided(options.overrides)
     left, right = (
-        attempt(target, contexts=options.contexts, overrides=texts, offline=options.offline)
-        for target, texts in ((a, for_a), (b, for_b))
+        attempt(
+            target,
+            contexts=options.contexts,
+            overrides=texts,
+            offline=options.offline,
+            encoding=stated,
+        )
+        for target, texts, stated in zip((a, b), (for_a, for_b), options.encoding, strict=True)
     )
     # Lengths that came as an override (max_model_len) are asked for as well.
     asked = tuple(sorted({*options.contexts, *left.lengths, *right.lengths}))
@@ -79,13 +90,28 @@ def compare(a: Subject, b: Subject, options: Options | None = None) -> Compariso
         for pair in _pairs(left.schedule, right.schedule, a, b, options)
     ]
     apart = strangers(a, b) if any(pair.lost for pair in pairs) else None
+    learned = _learned(a, b, options)
+    unpaired = tuple(matching.unpaired)
+    if learned is not None:
+        # A schedule that an encoding answers to is compared after all.
+        paired = {name for p in learned.pairs for name in (p.a, p.b)}
+        unpaired = tuple(u for u in unpaired if u.schedule.name not in paired)
+        made = replace(made, encodings=learned.pairs, unpaired_encodings=learned.unpaired)
     return replace(
         made,
         pairs=tuple(pairs),
-        unpaired=tuple(matching.unpaired),
-        undecided=tuple(_undecided(a, b, matching)),
+        unpaired=unpaired,
+        undecided=tuple(_undecided(a, b, matching, learned)),
         notes=() if apart is None else (apart,),
     )
+
+
+def _learned(a: Subject, b: Subject, options: Options) -> Compared | None:
+    if not (a.encodings or b.encodings):
+        return None
+    from ropeaudit.diff.encodings import compare as compare_encodings
+
+    return compare_encodings(a, b, options.contexts, options.ulp)
 
 
 @record()
@@ -123,10 +149,10 @@ def _built_for(subject: Subject, lengths: tuple[int, ...]) -> Subject:
     return replace(subject, schedules=again.schedules, lengths=lengths)
 
 
-def _undecided(a: Subject, b: Subject, matching: Matching) -> list[str]:
+def _undecided(a: Subject, b: Subject, matching: Matching, learned: Compared | None) -> list[str]:
     found = []
     for side, subject in (("A", a), ("B", b)):
-        if not subject.schedules:
+        if not (subject.schedules or subject.encodings):
             why = "; ".join(n.message for n in subject.notes) or "it has no rotary schedule"
             found.append(f"{side} gives nothing to compare: {why}")
         found += (
@@ -139,6 +165,8 @@ def _undecided(a: Subject, b: Subject, matching: Matching) -> list[str]:
     if found:
         return found
     if not matching.pairs:
+        if learned is not None and (learned.pairs or learned.unpaired):
+            return []
         return ["no schedule of A has a counterpart in B"]
     if any(not (is_bare(x) and is_bare(y)) for x, y in matching.pairs):
         why_not = undecided(a, b)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ropeaudit.diff.law import Law
 from ropeaudit.findings import Severity
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
+
+if TYPE_CHECKING:
+    from ropeaudit.diff._encodings_interface import EncodingPair, UnpairedEncoding
 
 ULP = 4
 """Float32 steps that count as equivalent, where nothing else is asked for."""
@@ -112,16 +115,19 @@ class Unpaired:
 
 @record(kw_only=True)
 class Comparison:
-    """A whole comparison. ``undecided``: why equal tables are no proof, or why none was compared.
+    """A whole comparison; learned encodings stand beside schedules.
 
-    ``notes``: how to read the words. ``fail_on``: the severity from which a difference fails the
-    gate (default: any difference). ``overrides``: what A and B were told at run time.
+    ``undecided``: why equal tables are no proof, or why none was compared. ``notes``: how to read
+    the words. ``fail_on``: the severity from which a difference fails the gate (default: any
+    difference). ``overrides``: what A and B were told at run time.
     """
 
     a: Subject
     b: Subject
     pairs: tuple[Pair, ...] = ()
     unpaired: tuple[Unpaired, ...] = ()
+    encodings: tuple[EncodingPair, ...] = ()
+    unpaired_encodings: tuple[UnpairedEncoding, ...] = ()
     undecided: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     overrides: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
@@ -134,18 +140,25 @@ class Comparison:
         """different > unknown > equivalent > same; unknown when nothing could be compared."""
         if self.a.error or self.b.error:
             return Likeness.UNKNOWN
-        found = {p.likeness for p in self.pairs}
-        if Likeness.DIFFERENT in found or any(u.matters for u in self.unpaired):
+        found = {p.likeness for p in self.pairs} | {p.likeness for p in self.encodings}
+        if Likeness.DIFFERENT in found or self._left:
             return Likeness.DIFFERENT
-        if self.undecided or not self.pairs:
+        if self.undecided or not found or Likeness.UNKNOWN in found:
             return Likeness.UNKNOWN
         return Likeness.EQUIVALENT if Likeness.EQUIVALENT in found else Likeness.SAME
 
     @property
+    def _left(self) -> bool:
+        """Whether something has no counterpart, and that is a difference."""
+        left = [u.matters for u in self.unpaired] + [u.matters for u in self.unpaired_encodings]
+        return any(left)
+
+    @property
     def severity(self) -> Severity | None:
         """The gravest of the differences; None where there is none."""
-        found = [p.severity for p in self.pairs if p.severity is not None]
-        if any(u.matters for u in self.unpaired):
+        every = [p.severity for p in self.pairs] + [p.severity for p in self.encodings]
+        found = [level for level in every if level is not None]
+        if self._left:
             found.append(Severity.ERROR)
         return max(found, default=None)
 

@@ -9,7 +9,9 @@ from ropeaudit.errors import UsageError, quoted
 SIDES = ("a", "b")
 
 
-def sided(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def sided(
+    texts: Iterable[str], option: str = "--override"
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The texts for A and for B, in their order; raises UsageError for another prefix."""
     found: dict[str, list[str]] = {side: [] for side in SIDES}
     for text in texts:
@@ -22,7 +24,7 @@ def sided(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
             found[side].append(rest)
         else:
             raise UsageError(
-                f"--override {quoted(text)} names the side {quoted(head)}; write a: or b: in front "
+                f"{option} {quoted(text)} names the side {quoted(head)}; write a: or b: in front "
                 "of KEY=VALUE for one side, or nothing for both"
             )
     return tuple(found["a"]), tuple(found["b"])

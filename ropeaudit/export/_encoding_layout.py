@@ -161,4 +161,5 @@ def _decides(encoding: Encoding, key: str, value: str) -> bool:
     if key == "head-dim":
         return encoding.head_dim != 64 and s.get("parameter") != "rope_freqs"
     # What a config states goes with the file.
-    return not (key in ("method", "train-context") and "method" in s)
+    config = any(f.location and f.location.pointer for f in encoding.provenance)
+    return not (key in ("method", "train-context") and config)

@@ -10,6 +10,7 @@ from ropeaudit._version import __version__
 from ropeaudit.errors import UsageError
 from ropeaudit.findings import Severity
 from ropeaudit.records import replace
+from ropeaudit.report import _diff_encodings
 from ropeaudit.report import _numbers as show
 from ropeaudit.report._diff_words import (
     displaced,
@@ -78,8 +79,13 @@ def _console(found: Comparison, ink: Ink) -> str:
     for pair in found.pairs:
         _pair(ink, pair, again=before is not None and repeats(before, pair))
         before = pair
-    if found.unpaired or found.undecided or found.notes:
+    _diff_encodings.console(ink, found)
+    if found.unpaired or found.unpaired_encodings or found.undecided or found.notes:
         ink.line()
+    for rest in found.unpaired_encodings:
+        tone = "red" if rest.matters else "dim"
+        text = f"{rest.side.upper()} {safe(rest.name)} is not compared: {rest.reason}"
+        ink.paragraph(safe(text), indent=2, label="  ", style=tone)
     for left in found.unpaired:
         tone = "red" if left.matters else "dim"
         text = f"{left.side.upper()} {safe(left.schedule.name)} is not compared: {left.reason}"
@@ -112,7 +118,8 @@ def _side(ink: Ink, side: str, subject: Subject, overrides: Sequence[str]) -> No
         if place is not None:
             ink.paragraph(show.place(place), indent=9, label="     at")
     for note in subject.notes:
-        told = ink.view.verbose or not subject.schedules or note.kind.startswith("override_")
+        empty = not (subject.schedules or subject.encodings)
+        told = ink.view.verbose or empty or note.kind.startswith("override_")
         if told:
             ink.paragraph(f"note: {safe(note.message)}", indent=5, style="dim")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ropeaudit._version import __version__
+from ropeaudit.report import _diff_encodings
 from ropeaudit.report import _diff_words as words
 from ropeaudit.report import _numbers as show
 from ropeaudit.report.markdown import code, text
 
 if TYPE_CHECKING:
+    from ropeaudit.diff._encodings_interface import EncodingPair
     from ropeaudit.diff.interface import Comparison, Pair
 
 
@@ -23,16 +25,24 @@ def render(found: Comparison) -> str:
         given = f" with {', '.join(map(code, told))}" if told else ""
         lines.append(f"- {side} {code(subject.target)}{given}{error}")
     lines.append("")
-    if found.pairs:
+    if found.pairs or found.encodings:
         lines += [
             "| pair | verdict | at | steps | log distance | phase drift |",
             "|---|---|---:|---:|---:|---:|",
             *map(_row, found.pairs),
+            *map(_encoding_row, _diff_encodings.rows(found)),
             "",
         ]
     for before, pair in zip((None, *found.pairs), found.pairs, strict=False):
         if before is None or not words.repeats(before, pair):
             lines += _details(pair)
+    for learned in found.encodings:
+        lines += _encoding(learned)
+    lines += [
+        f"- {'**not compared**' if u.matters else 'not compared'}: {u.side.upper()} "
+        f"{code(u.name)}, {text(u.reason)}"
+        for u in found.unpaired_encodings
+    ]
     lines += [
         f"- {'**not compared**' if u.matters else 'not compared'}: {u.side.upper()} "
         f"{code(u.schedule.name)}, {text(u.reason)}"
@@ -66,4 +76,29 @@ def _details(pair: Pair) -> list[str]:
     lines = [f"### {code(words.heading(pair))}", ""]
     lines += [f"- **{text(lost.name)}**{text(lost.text[len(lost.name) :])}" for lost in pair.lost]
     lines += [f"- {text(said)}" for said in words.told(pair)]
+    return [*lines, ""]
+
+
+def _encoding_row(cells: tuple[str, ...]) -> str:
+    first, *rest = cells
+    return f"| {' | '.join((code(first).replace('|', chr(92) + '|'), *map(text, rest)))} |"
+
+
+def _encoding(pair: EncodingPair) -> list[str]:
+    if pair.severity is None and not pair.notes:
+        return []
+    lines = [f"### {code(_diff_encodings.heading(pair))}", ""]
+    lines += [f"- **{text(lost.name)}**{text(lost.text[len(lost.name) :])}" for lost in pair.lost]
+    lines += [f"- {text(said)}" for said in _diff_encodings.sentences(pair)]
+    for q in pair.quantities:
+        told = _diff_encodings.worst_heads(q, 3) if len(q.heads) > 1 else []
+        lines += (
+            [
+                f"- {text(q.quantity)} differs most at "
+                f"{text('; '.join(_diff_encodings.at(h) for h in told))}"
+            ]
+            if told
+            else []
+        )
+    lines += [f"- note: {text(note.text)}" for note in pair.notes]
     return [*lines, ""]

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 def summary(found: Comparison) -> list[str]:
     """``2 pairs: 1 same, 1 different``, and what the gate made of it."""
-    counts = Counter(p.likeness.value for p in found.pairs)
-    told = ", ".join(f"{n} {word}" for word, n in counts.items())
-    parts = [show.plural(len(found.pairs), "pair") + (f": {told}" if told else "")]
+    words = [p.likeness.value for p in found.pairs] + [p.likeness.value for p in found.encodings]
+    told = ", ".join(f"{n} {word}" for word, n in Counter(words).items())
+    parts = [show.plural(len(words), "pair") + (f": {told}" if told else "")]
     left = sum(u.matters for u in found.unpaired)
     parts += [f"{show.plural(left, 'schedule')} without a counterpart"] if left else []
+    left = sum(u.matters for u in found.unpaired_encodings)
+    parts += [f"{show.plural(left, 'encoding')} without a counterpart"] if left else []
     if found.verdict.value == "different" and found.exit_code == 0:
         parts.append(f"below --fail-on {found.fail_on.label}")
     return parts

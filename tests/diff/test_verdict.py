@@ -159,7 +159,7 @@ def test_the_gate() -> None:
 
 
 def test_nothing_to_compare_is_unknown(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "mpt", "d_model": 64}))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", "hidden_size": 64}))
     llama = tmp_path / "llama.json"
     llama.write_text(json.dumps(LLAMA))
     found = ropeaudit.diff(llama, tmp_path / "config.json")
