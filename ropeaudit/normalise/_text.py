@@ -148,7 +148,8 @@ class _Object:
         self.raw.insert(at, raw)
 
     def text(self) -> str:
-        inner = "".join(a + b for a, b in zip(self.raw, [*self.between, ""], strict=True))
+        last = [""] if self.raw else []
+        inner = "".join(a + b for a, b in zip(self.raw, [*self.between, *last], strict=True))
         return "{" + self.lead + inner + self.tail + "}"
 
 
