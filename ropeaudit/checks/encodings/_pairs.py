@@ -16,7 +16,7 @@ RELATIVE = 1e-2
 """Closer than this part of their size, two learned vectors may be one."""
 
 _ROUNDING = 1e-12
-"""What computing a vector from its size and direction leaves; neighbours in float32 are 6e-8 apart."""
+"""What computing a vector from size and direction leaves; neighbours in float32 are 6e-8 apart."""
 
 
 @record()

@@ -20,9 +20,9 @@ Fails when
     commute: a repeated value on one axis is no plane that occurs twice.
 
 Exactness
-    Equality for stored and computed frequencies, up to 1e-12 of their size. Frequencies that come out of a matrix carry the
-    rounding of its eigenvalues, about 4 eps times its norm, and coincide below that. APE heads in
-    which every angle stands twice belong to inherited-twins.
+    Equality for stored and computed frequencies, up to 1e-12 of their size. Frequencies that come
+    out of a matrix carry the rounding of its eigenvalues, about 4 eps times its norm, and coincide
+    below that. APE heads in which angles stand in twos belong to inherited-twins.
 
 Options
     max_cluster: largest set that is accepted (default 1).

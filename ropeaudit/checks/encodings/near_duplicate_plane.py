@@ -16,8 +16,8 @@ Fails when
 
 Exactness
     float64. Pairs below the rounding of the spectrum belong to duplicate-plane, APE heads in which
-    every angle stands twice to inherited-twins. Unknown when a pair is close in size and nobody
-    says how far positions reach. Skipped where axes do not commute.
+    every angle stands twice to inherited-twins. Unknown when a pair is close in size, nobody
+    says how far positions reach, and it parts within 1e5 units. Skipped where axes do not commute.
 
 Options
     relative: difference as a part of the size (default 0.01).
@@ -63,6 +63,10 @@ SLUG = "near-duplicate-plane"
 NEEDS = "encoding"
 
 
+_ANY_REACH = 1e5
+"""What stays together over so many units does so over any distance in use."""
+
+
 @record()
 class Params:
     relative: float = 0.01
@@ -83,10 +87,12 @@ def _judge(case: Case, look: Look, params: Params) -> Outcome:
     close &= distances(look, group) < params.relative * sizes(look, group)
     if not close.any():
         return passed(look)
-    reach = extents(case, look)
-    if any(r is None for r in reach):
+    stated = extents(case, look)
+    reach = [_ANY_REACH if r is None else r for r in stated]
+    near = close & (distances(look, group, reach) < params.phase)
+    if not near.any() and None in stated:
         return _doubtful(look, group, close)
-    close &= distances(look, group, [r or 0.0 for r in reach]) < params.phase
+    close = near
     found = clusters(group, close)
     if not found:
         return passed(look)
@@ -98,7 +104,7 @@ def _judge(case: Case, look: Look, params: Params) -> Outcome:
         evidence={
             **evidence(look, found),
             "smallest_distance": smallest(distances(look, group), close),
-            "extent": list(reach),
+            "extent": list(stated),
         },
         location=place(look),
     )

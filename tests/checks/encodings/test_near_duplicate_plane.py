@@ -28,6 +28,7 @@ def test_without_a_grid_it_is_unknown_and_says_what_to_state() -> None:
     assert found.status is Status.UNKNOWN
     assert "grid=" in (found.fix or "")
     assert make.only(check, make.mixed(pair(2e-2))).status is Status.PASS
+    assert make.only(check, make.mixed(pair(1e-7))).status is Status.FAIL  # over any distance
 
 
 def test_the_slow_end_of_a_geometric_table_is_no_pair() -> None:
