@@ -34,15 +34,11 @@ class Row:
 def describe(look: Look) -> str:
     """What it is, in one line: kind, layers and heads, units and axes, format."""
     encoding, spectrum = look.encoding, look.spectrum
-    _, _, units, _ = look.shape
     layers = "all layers" if encoding.layers is None else show.plural(len(encoding.layers), "layer")
-    noun = "slope" if look.is_bias else "block" if spectrum.order > 1 else "plane"
-    if not spectrum.joint:
-        noun = "frequency of each axis" if not look.is_tree else "plane of each branch"
     said = [
         *([] if encoding.kind == encoding.name else [safe(encoding.kind)]),
         f"{layers} × {show.plural(encoding.heads, 'head')} of {encoding.head_dim} channels",
-        f"{_units(units, noun)} a head{_on(look)}",
+        f"{_counted(look)} a head{_on(look)}",
         safe(encoding.dtype),
     ]
     if spectrum.order > 1 and not look.is_bias:
@@ -52,6 +48,17 @@ def describe(look: Look) -> str:
     if spectrum.static:
         said.insert(3, f"{spectrum.static} channels never turn")
     return " · ".join(said)
+
+
+def _counted(look: Look) -> str:
+    """``32 planes``, ``16 planes and 8 blocks``, ``1 slope``: units of a head by what they are."""
+    spectrum = look.spectrum
+    if not spectrum.joint:
+        noun = "plane of each branch" if look.is_tree else "frequency of each axis"
+        return _units(look.shape[2], noun)
+    blocks = look.blocks & ~look.added & (spectrum.order > 1)
+    kinds = {"plane": ~blocks & ~look.added, "block": blocks, "slope": look.added}
+    return " and ".join(_units(int(k.sum()), noun) for noun, k in kinds.items() if k.any())
 
 
 def _units(count: int, noun: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from jsonschema import Draft202012Validator
 
 from ropeaudit.audit import audit_subject, bind
@@ -13,14 +14,15 @@ from ropeaudit.findings import Severity
 from ropeaudit.packs import load_pack
 from ropeaudit.records import replace
 from ropeaudit.report import console, json_v1, markdown
-from ropeaudit.report._encodings import decimals
+from ropeaudit.report._encodings import decimals, describe, look_at
 from ropeaudit.report._findings import _spans
 from ropeaudit.report._terminal import View
 from ropeaudit.schedule.float32 import f32s
 from ropeaudit.schedule.subject import Subject
 from ropeaudit.verdict import Report
 from tests.checks.encodings import by_hand as make
-from tests.encodings import layouts_liere
+from tests.encodings import jordan_models, layouts_jordan, layouts_liere
+from tests.encodings.make import recognised
 from tests.report.canned import HOSTILE
 from tests.report.golden import same_as_golden
 from tests.report.test_schemas import _closed, _schema
@@ -117,6 +119,26 @@ def test_exit_code_and_verdict_of_encodings_alone() -> None:
     assert quiet.exit_code == 0
     assert [s.verdict.value for s in found.subjects] == ["fail", "pass", "pass", "pass"]
     assert {f.severity for s in found.subjects[1:] for f in s.findings} == {Severity.INFO}
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        ("rope_alibi", "16 planes and 1 slope a head ·"),
+        ("direct_sum", "8 planes and 4 blocks a head ·"),
+        ("jordan_rope", "8 blocks a head ·"),
+        ("real_jordan", "8 blocks a head ·"),
+        ("damped_rope", "8 planes a head ·"),
+    ],
+)
+def test_units_are_counted_by_what_they_are(method: str, told: str) -> None:
+    """A slope turns nothing; blocks are no planes, and beside blocks planes are no blocks."""
+    if method == "rope_alibi":
+        (encoding,) = recognised({}, layouts_jordan.config(method))
+    else:
+        encoding = jordan_models.read(method)
+    line = describe(look_at(encoding))
+    assert told in line, line
 
 
 def test_rules_in_a_row_are_told_as_one() -> None:
