@@ -1,9 +1,9 @@
 """The search for the spelling on which most engines agree.
 
 Every candidate is written into the text and built by every engine. A candidate counts only if the
-reference builds the same to the bit and every engine that agreed before still agrees. Among those,
-more agreeing engines win, then fewer that are silently wrong, then the spelling that is advised,
-then the smaller change.
+reference builds the same to the bit, every engine that agreed before still agrees, and not all that
+it does is to make an engine misread what it refused. Among those, more agreeing engines win, then
+fewer that are silently wrong, then the spelling that is advised, then the smaller change.
 """
 
 from __future__ import annotations
@@ -97,7 +97,11 @@ class Search:
             return None
         for engine in judged.agreeing:
             self.elsewhere.setdefault(engine, name)
-        return judged if judged.agreeing >= now.agreeing else None
+        if not judged.agreeing >= now.agreeing:
+            return None
+        # A refusal that becomes a silent mistake is no progress by itself.
+        louder = judged.silent <= now.silent or len(judged.agreeing) > len(now.agreeing)
+        return judged if louder else None
 
 
 def _distinct(atoms: Iterable[Atom]) -> Iterator[Atom]:

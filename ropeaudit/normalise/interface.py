@@ -44,6 +44,11 @@ class Engine:
     def agrees(self) -> bool:
         return agrees(self.after)
 
+    @property
+    def unmasked(self) -> bool:
+        """Whether it refused the file and would now read it, wrongly and without a word."""
+        return self.before.status == "refuses" and self.after.status == "ok" and not self.agrees
+
 
 @record(kw_only=True)
 class Normalised:

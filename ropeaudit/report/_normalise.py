@@ -152,6 +152,10 @@ def _engines(ink: Ink, one: Normalised) -> None:
     gained = [e.name for e in engines if e.agrees and not e.agreed]
     if gained:
         ink.paragraph(f"gained: {safe(', '.join(gained))}", indent=2, style="green")
+    unmasked = [e.name for e in engines if e.unmasked]
+    if unmasked:
+        told = f"refused the file, and now would read it wrongly: {', '.join(unmasked)}"
+        ink.paragraph(safe(told), indent=2, style="yellow")
     rest = [e for e in engines if not e.agrees]
     rows = [e for e in rest if ink.view.verbose or _matters(e)]
     if rows:

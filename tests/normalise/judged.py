@@ -16,7 +16,9 @@ from ropeaudit.schedule.core import Schedule
 from ropeaudit.sources._config import parse
 
 
-def proposal(folder: Path, config: Mapping[str, Any] | str, name: str = "config.json") -> Normalised:
+def proposal(
+    folder: Path, config: Mapping[str, Any] | str, name: str = "config.json"
+) -> Normalised:
     """What is proposed for a file with this content."""
     path = folder / name
     text = config if isinstance(config, str) else json.dumps(config, indent=2) + "\n"

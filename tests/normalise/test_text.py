@@ -77,7 +77,8 @@ def test_sorted_keys_stay_sorted() -> None:
         ('{"a": 1, "b": {}}', '{"a": 1, "b": {"c": [1, 2]}}'),
         (
             '{\r\n\t"a" : 1,\r\n\t"b" : {}\r\n}\r\n',
-            '{\r\n\t"a" : 1,\r\n\t"b" : {\r\n\t\t"c" : [\r\n\t\t\t1,\r\n\t\t\t2\r\n\t\t]\r\n\t}\r\n}\r\n',
+            '{\r\n\t"a" : 1,\r\n\t"b" : {\r\n\t\t"c" : [\r\n\t\t\t1,\r\n\t\t\t2\r\n\t\t]'
+            "\r\n\t}\r\n}\r\n",
         ),
         (
             '{\n  "a": {"x": [1]}, "b": null\n}',

@@ -158,7 +158,11 @@ def test_what_is_given_up_is_said(tmp_path: Path) -> None:
     ("name", "engine", "word"),
     [
         ("llama3_old", "ctranslate2+tf4.57", "llama3 scaling by 8 lost"),
-        ("dynamic_old", "vllm-0.33", "512 positions|8192 positions|dynamic"),
+        (
+            "dynamic_old",
+            "vllm-0.33",
+            "another table at 8192 positions; it does not read /rope_scaling/factor",
+        ),
         ("gpt_oss_new", "llama.cpp+tf5", "truncate true instead of false"),
         ("linear_old", "tgi-2026.01", "linear scaling by 4 lost"),
         ("llama_longrope_af", "vllm-0.33", "attention scaling"),
@@ -169,4 +173,4 @@ def test_why_no_spelling_helps(name: str, engine: str, word: str, tmp_path: Path
     found = proposal(tmp_path, vectors()[name]["config"])
     why = next(e.why for e in found.engines if e.name == engine)
     assert why is not None
-    assert any(part in why for part in word.split("|"))
+    assert word in why
