@@ -33,6 +33,7 @@ def audit(
     fail_on: str | Severity = "error",
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
+    readers: str | Iterable[str] = (),
     allow_unknown: bool = False,
     offline: bool = False,
 ) -> Report:
@@ -40,8 +41,9 @@ def audit(
 
     ``rules``: names or paths of packs; ``contexts``: a length, or lengths, in positions to judge at
     besides the trained and the declared one; ``overrides``: ``KEY=VALUE`` or JSON texts (or one of
-    them), as an engine would be given. A target that cannot be read is a subject with ``error``
-    set, and the others are audited all the same. Raises UsageError for wrong arguments and
+    them), as an engine would be given; ``readers``: engines to judge for, such as ``vllm``, or
+    ``all``. A target that cannot be read is a subject with ``error`` set, and the others are
+    audited all the same. Raises UsageError for wrong arguments and
     PackError for a wrong pack.
     """
     options = Options(
@@ -50,6 +52,7 @@ def audit(
         allow_unknown=allow_unknown,
         contexts=_lengths(contexts),
         overrides=_texts(overrides),
+        readers=_engines(readers),
         offline=offline,
     )
     return audit_targets([_target(t) for t in targets], options)
@@ -60,6 +63,7 @@ def read(
     *,
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
+    readers: str | Iterable[str] = (),
     offline: bool = False,
 ) -> Subject:
     """The schedules of one target, as ``audit`` would judge them; arguments as there.
@@ -67,7 +71,11 @@ def read(
     ``error`` is set where the target cannot be read. Raises UsageError for wrong arguments.
     """
     return resolve(
-        _target(target), contexts=_lengths(contexts), overrides=_texts(overrides), offline=offline
+        _target(target),
+        contexts=_lengths(contexts),
+        overrides=_texts(overrides),
+        readers=_engines(readers),
+        offline=offline,
     )
 
 
@@ -213,6 +221,10 @@ def _lengths(contexts: int | Iterable[int]) -> tuple[int, ...]:
             f"contexts are lengths from 1 to {MAX_LENGTH} positions, not {quoted(wrong[0])}"
         )
     return found
+
+
+def _engines(readers: str | Iterable[str]) -> tuple[str, ...]:
+    return _several(readers, str, "readers", "names of engines, such as vllm, or all")
 
 
 def _texts(overrides: str | Iterable[str]) -> tuple[str, ...]:

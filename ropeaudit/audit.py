@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ropeaudit.bound import Bound, bind, limited, named_readers, wants_views
 from ropeaudit.checks.interface import Case, is_of_encodings, load
 from ropeaudit.errors import RopeAuditError, UsageError
 from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
-from ropeaudit.packs import Pack, Rule, load_pack, params_for
+from ropeaudit.packs import Pack, load_pack, params_for
 from ropeaudit.records import field, record, replace
-from ropeaudit.resolve import attempt, build, failed, lost, resolve
+from ropeaudit.resolve import (
+    attempt,
+    beside,
+    build,
+    chosen_readers,
+    failed,
+    lost,
+    resolve,
+    with_readers,
+)
 from ropeaudit.schedule.subject import Problem, Subject
 from ropeaudit.verdict import Report, SubjectReport, finding, judge
 
@@ -30,7 +40,8 @@ class Options:
     """How to audit. ``overrides`` are ``KEY=VALUE`` or JSON texts as given by the user.
 
     ``encoding`` states what the layout of a learned encoding leaves open, as for ``resolve``.
-    ``apply`` are recipes: each target is judged once for each of them, as that variant.
+    ``apply`` are recipes: each target is judged once for each of them, as that variant. ``readers``
+    are names of engines to judge for, beside those that a pack names.
     """
 
     packs: tuple[str, ...] = ("core",)
@@ -39,32 +50,11 @@ class Options:
     contexts: tuple[int, ...] = ()
     overrides: tuple[str, ...] = ()
     apply: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
     encoding: Mapping[str, str] = field(default_factory=dict, compare=False)
     offline: bool = False
     skip_unrecognised: bool = False
     jobs: int | None = None
-
-
-@record()
-class Bound:
-    """A rule with its parameters made, ready to run.
-
-    ``params`` None: the check's defaults, made when the first subject needs the check.
-    """
-
-    rule: Rule
-    params: Any = field(compare=False)
-
-
-def bind(packs: Iterable[Pack]) -> tuple[Bound, ...]:
-    """Rules of all packs by id, the last pack winning; raises PackError for bad parameters."""
-    rules = {rule.id: rule for pack in packs for rule in pack.rules}
-    return tuple(Bound(r, _params(r)) for _, r in sorted(rules.items()))
-
-
-def _params(rule: Rule) -> Any:
-    later = not rule.with_ and is_of_encodings(rule.check)
-    return None if later else params_for(rule, load(rule.check))
 
 
 def audit_subject(
@@ -73,20 +63,30 @@ def audit_subject(
     *,
     contexts: tuple[int, ...] = (),
     fail_on: Severity = Severity.ERROR,
+    readers: Sequence[str] = (),
 ) -> SubjectReport:
-    """Run rules over one subject. A check that crashes is a bug: its error passes through."""
+    """Run rules over one subject. A check that crashes is a bug: its error passes through.
+
+    ``readers``: engines to judge for, beside those that a rule names; raises UsageError for a name
+    that is not known.
+    """
+    readers = (*readers, *named_readers(rules))
+    subject = with_readers(subject, readers)
     if subject.error is not None:
         return SubjectReport(subject=subject, verdict=Verdict.UNKNOWN)
     findings: list[Finding] = []
     skipped: list[Skipped] = []
     memo: dict[Any, Any] = {}
     lengths = tuple(sorted({*contexts, *subject.lengths}))
+    around = beside(subject, readers) if wants_views(subject, rules) else None
     for bound in rules:
         if not subject.encodings and is_of_encodings(bound.rule.check):
             continue
-        case = Case(_limited(subject, bound.rule), lengths, memo)
         check = load(bound.rule.check)
-        if not case.subject.schedules and check.NEEDS == "schedule":
+        case = Case(limited(subject, bound.rule), lengths, memo)
+        if check.NEEDS == "views" and around is not None:
+            case = replace(case, beside=around)
+        if not case.subject.schedules and check.NEEDS in ("schedule", "views"):
             continue
         params = bound.params if bound.params is not None else params_for(bound.rule, check)
         for outcome in check.run(case, params):
@@ -114,7 +114,8 @@ def audit_targets(
     """
     options = options or Options()
     packs = tuple(load_pack(name) for name in options.packs)
-    bind(packs)  # a bad pack stops the run before any target is read
+    rules = bind(packs)  # a bad pack stops the run before any target is read
+    chosen_readers((*options.readers, *named_readers(rules)))
     _require_recipes(options.apply)
     total = len(targets) * max(1, len(options.apply))
     reports: list[SubjectReport] = []
@@ -141,13 +142,6 @@ def _is_none_of_ours(report: SubjectReport) -> bool:
     if subject.schedules or subject.encodings or report.findings:
         return False
     return subject.model_type is None or any(n.kind == "no_rotary" for n in subject.notes)
-
-
-def _limited(subject: Subject, rule: Rule) -> Subject:
-    if not rule.applies_to:
-        return subject
-    kept = tuple(s for s in subject.schedules if s.component in rule.applies_to)
-    return subject if len(kept) == len(subject.schedules) else replace(subject, schedules=kept)
 
 
 def _each(
@@ -187,7 +181,7 @@ def _variants(
     for recipe in options.apply:
         try:
             judged = apply(subject, recipe)
-            yield audit_subject(judged, rules, contexts=options.contexts, fail_on=options.fail_on)
+            yield audit_subject(judged, rules, **_judging_options(options))
         except UsageError as error:
             problem = Problem(error.kind, str(error))
             yield SubjectReport(subject=replace(subject, error=problem), verdict=Verdict.UNKNOWN)
@@ -203,6 +197,14 @@ def _reading_options(options: Options) -> dict[str, Any]:
         "overrides": options.overrides,
         "offline": options.offline,
         "encoding": options.encoding,
+    }
+
+
+def _judging_options(options: Options) -> dict[str, Any]:
+    return {
+        "contexts": options.contexts,
+        "fail_on": options.fail_on,
+        "readers": options.readers,
     }
 
 
@@ -277,7 +279,7 @@ def _one(target: str | Any, options: Options, rules: Sequence[Bound]) -> Subject
     """One target's report. A fault of ours is that target's error, so that others go on."""
     try:
         subject = resolve(target, **_reading_options(options))
-        return audit_subject(subject, rules, contexts=options.contexts, fail_on=options.fail_on)
+        return audit_subject(subject, rules, **_judging_options(options))
     except RopeAuditError:
         raise
     except Exception as error:

@@ -18,6 +18,7 @@ from ropeaudit.schedule.subject import Problem, Subject
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Encoding
     from ropeaudit.readers.engines.known import Chosen
+    from ropeaudit.schedule.views import Beside
 
 _NO_OPTIONS: Mapping[str, str] = {}
 
@@ -40,7 +41,7 @@ def resolve(
     reading where only its values make no schedule. Raises UsageError for overrides that cannot be
     applied and for a reader that is not known.
     """
-    chosen = _chosen(readers)
+    chosen = chosen_readers(readers)
     changed: Reading | None = None
     lengths: tuple[int, ...] = ()
     try:
@@ -59,7 +60,8 @@ def resolve(
     return _with_views(subject, chosen) if chosen else subject
 
 
-def _chosen(readers: Sequence[str]) -> tuple[Chosen, ...]:
+def chosen_readers(readers: Sequence[str]) -> tuple[Chosen, ...]:
+    """The engines that are meant; raises UsageError for a name that is not known."""
     if not readers:
         return ()
     from ropeaudit.readers.engines.known import find
@@ -73,6 +75,21 @@ def _with_views(subject: Subject, chosen: Sequence[Chosen]) -> Subject:
 
     params = subject.reading is not None and _is_params(subject.reading)
     return with_views(subject, chosen, params=params)
+
+
+def with_readers(subject: Subject, readers: Sequence[str]) -> Subject:
+    """``subject`` with the views of ``readers`` where it has none; raises UsageError as resolve."""
+    return (
+        _with_views(subject, chosen_readers(readers)) if readers and not subject.views else subject
+    )
+
+
+def beside(subject: Subject, readers: Sequence[str]) -> Beside:
+    """The engines to judge ``subject`` beside: ``readers``, or those in use when none is named."""
+    from ropeaudit.readers.engines._core_subject import beside
+
+    params = subject.reading is not None and _is_params(subject.reading)
+    return beside(subject, readers, params=params)
 
 
 def attempt(target: str | Any, **options: Any) -> Subject:

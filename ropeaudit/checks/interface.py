@@ -14,6 +14,9 @@ from ropeaudit.findings import Outcome
 from ropeaudit.records import field, record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
+from ropeaudit.schedule.views import Beside
+
+_NOTHING = Beside(why="no engine was looked at")
 
 
 @record()
@@ -21,12 +24,14 @@ class Case:
     """One subject under judgement.
 
     ``lengths``: context lengths the user asked for (``--context``), empty when none; ``memo``: a
-    scratch space in which checks of the same run share what is dear to compute.
+    scratch space in which checks of the same run share what is dear to compute; ``beside``: what
+    other engines make of the same file.
     """
 
     subject: Subject
     lengths: tuple[int, ...] = ()
     memo: dict[Any, Any] = field(default_factory=dict)
+    beside: Beside = _NOTHING
 
     @property
     def document(self) -> Document | None:
@@ -57,7 +62,8 @@ class Check(Protocol):
     SLUG: str
     NEEDS: str
     """What must be there for it to run, once: ``schedule`` or ``encoding`` at least one of these,
-    ``subject`` nothing. Checks of encodings stand in the folder ``encodings``."""
+    ``views`` a schedule and what other engines build, ``subject`` nothing. Checks of encodings
+    stand in the folder ``encodings``."""
     Params: type
 
     def run(self, case: Case, params: Any) -> Iterator[Outcome]:

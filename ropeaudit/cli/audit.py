@@ -25,6 +25,7 @@ Examples:
   cat config.json | ropeaudit audit -
   ropeaudit audit model.gguf --fail-on warning
   ropeaudit audit config.json --apply int8:sym
+  ropeaudit audit path/to/model --reader vllm,llama.cpp
 
 \b
 Exit codes: 0 the gate passed, 1 a finding at or above --fail-on, 2 usage,
@@ -43,6 +44,7 @@ def command(
     allow_unknown: option.AllowUnknown = None,
     exit_zero: option.ExitZero = None,
     context: option.Context = None,
+    reader: option.Reader = None,
     override: option.Override = None,
     apply: option.Apply = None,
     plan: option.Plan = None,
@@ -60,7 +62,8 @@ def command(
     """Audit models and gate on what is found.
 
     Every target is read, its schedules are built as the engine builds them, and the rules of the
-    packs are applied. A target that cannot be read does not stop the others.
+    packs are applied. A target that cannot be read does not stop the others. With --reader the
+    file must also mean the same schedules to these engines.
     """
     from ropeaudit.cli import _output
     from ropeaudit.cli._targets import expand, say_left_out
@@ -68,8 +71,8 @@ def command(
     settings = _output.settings(
         {
             "format": format, "rules": rules, "fail_on": fail_on, "allow_unknown": allow_unknown,
-            "exit_zero": exit_zero, "context": context, "offline": offline,
-            "skip_unrecognised": skip_unrecognised, "color": color,
+            "exit_zero": exit_zero, "context": context, "reader": reader,
+            "offline": offline, "skip_unrecognised": skip_unrecognised, "color": color,
         },
         no_config=no_config,
     )  # fmt: skip
@@ -132,6 +135,7 @@ def _audit(
         contexts=settings.context,
         overrides=override,
         apply=recipes,
+        readers=settings.reader,
         encoding=encoding,
         offline=settings.offline,
         skip_unrecognised=settings.skip_unrecognised,

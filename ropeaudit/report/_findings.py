@@ -15,6 +15,7 @@ from ropeaudit.findings import Finding, Severity, Status
 from ropeaudit.records import record
 from ropeaudit.report import _numbers as show
 from ropeaudit.report._kinds import rank, told_once, undecidable
+from ropeaudit.report._misread import is_of_others, lines
 from ropeaudit.report._terminal import Ink, safe
 
 if TYPE_CHECKING:
@@ -30,10 +31,14 @@ def findings(ink: Ink, report: SubjectReport, *, least: Severity, full: bool) ->
 
     What is undecided is always told. ``full``: blank lines between findings, and the count.
     """
-    shown = [
+    others = [
         f
         for f in report.findings
-        if ink.view.verbose or f.severity >= least or f.status is Status.UNKNOWN
+        if is_of_others(f) and not ink.view.verbose and (full or f.severity >= least)
+    ]
+    told = [f for f in report.findings if f not in others]
+    shown = [
+        f for f in told if ink.view.verbose or f.severity >= least or f.status is Status.UNKNOWN
     ]
     alone, together = (shown, []) if ink.view.verbose else undecidable(shown)
     blocks: list[tuple[int, Callable[[], None]]] = [
@@ -41,12 +46,14 @@ def findings(ink: Ink, report: SubjectReport, *, least: Severity, full: bool) ->
         for said in _merged(sorted(alone, key=rank), rules_apart=ink.view.verbose)
     ]
     blocks += [(rank(group[0]), partial(_undecidable, ink, group)) for group in together]
+    if others:
+        blocks.append((min(map(rank, others)), partial(lines, ink, others, _COLORS)))
     blocks.sort(key=lambda block: block[0])  # stable: rules stay in their order
     for _, draw in blocks:
         if full:
             ink.line()
         draw()
-    _rest(ink, report, [f for f in report.findings if f not in shown], full=full)
+    _rest(ink, report, [f for f in told if f not in shown], full=full)
 
 
 def _rest(ink: Ink, report: SubjectReport, hidden: Sequence[Finding], *, full: bool) -> None:

@@ -52,3 +52,18 @@ class View:
     ignored: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
     distance: Distance | None = None
+
+
+@record(kw_only=True)
+class Beside:
+    """The engines that a subject is judged beside.
+
+    ``asked``: full names of the releases that the user wants judged; empty when none, and then the
+    views are those of the engines in use. ``singled``: those of them that were asked for one by
+    one, not as ``all``. ``why``: why there is no view, as a clause, where there is none.
+    """
+
+    views: tuple[View, ...] = ()
+    asked: frozenset[str] = frozenset()
+    singled: frozenset[str] = frozenset()
+    why: str = ""

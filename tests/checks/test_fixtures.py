@@ -2,7 +2,8 @@
 
 ``fixtures/rules/<ID>/{pass,fail,unknown}``: each direct child (file or folder) is one target.
 ``expect.json`` beside them may say, by a child's name, the ``severity`` expected, words that the
-message ``contains``, and the ``context`` lengths and ``override`` values that it is audited with;
+message ``contains``, and the ``context`` lengths, ``override`` values and ``readers`` that it is
+audited with;
 ``no_unknown`` says why a rule can never be unknown.
 """
 
@@ -65,7 +66,8 @@ def audited(rule: str, child: Path) -> tuple[Finding, ...]:
         encoding=expect.get("encoding", {}),
     )
     assert subject.error is None, subject.error
-    return audit_subject(subject, [rules()[rule]], contexts=contexts).findings
+    asked = tuple(expect.get("readers", ()))
+    return audit_subject(subject, [rules()[rule]], contexts=contexts, readers=asked).findings
 
 
 @pytest.mark.parametrize(("rule", "kind", "child"), EXAMPLES)

@@ -10,6 +10,7 @@ import pytest
 
 from ropeaudit.audit import audit_subject, bind, resolve
 from ropeaudit.checks._words import sentence
+from ropeaudit.findings import Severity
 from ropeaudit.packs import load_pack, shipped
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -41,7 +42,9 @@ def test_a_factor_without_a_type_is_one_finding(tmp_path: Path) -> None:
     sizes = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}
     path.write_text(json.dumps({**sizes, "rope_theta": 1e4, "rope_scaling": scaling}))
     found = audit_subject(resolve(str(path)), RULES).findings
-    assert [f.rule for f in found if f.rule.startswith("RA4")] == ["RA405"]
+    # That engines stop at it is information.
+    grave = [f.rule for f in found if f.severity > Severity.INFO]
+    assert [rule for rule in grave if rule.startswith("RA4")] == ["RA405"]
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,19 @@ from collections.abc import Sequence
 from ropeaudit.facts import Note
 from ropeaudit.readers.engines.compare import seen, views
 from ropeaudit.readers.engines.interface import Built
-from ropeaudit.readers.engines.known import REFERENCE, Chosen
+from ropeaudit.readers.engines.known import ALL, REFERENCE, Chosen, find, usual
 from ropeaudit.readers.interface import Resolution
 from ropeaudit.records import replace
+from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
-from ropeaudit.schedule.views import View
+from ropeaudit.schedule.views import Beside, View
+
+_RUN_TIME = Note(
+    "run_time",
+    "the length that an engine runs with (max_model_len, n_ctx, the batch) is not in the file, and "
+    "engines choose the list or grow the table by it; it is unknown here unless --context or "
+    "--override max_model_len=N says it",
+)
 
 
 def with_views(subject: Subject, chosen: Sequence[Chosen], *, params: bool) -> Subject:
@@ -20,12 +28,40 @@ def with_views(subject: Subject, chosen: Sequence[Chosen], *, params: bool) -> S
     ``params`` tells that the config is a ``params.json``, which the reference does not read.
     """
     views = views_of(subject, chosen, params=params)
+    if not subject.lengths and any(_by_length(s) for s in subject.schedules):
+        subject = replace(subject, notes=(*subject.notes, _RUN_TIME))
     if params or not _loads(subject):
         return replace(subject, views=views)
     named = tuple(
         s if s.variant == "stored" else replace(s, reader=REFERENCE) for s in subject.schedules
     )
     return replace(subject, schedules=named, views=views)
+
+
+def _by_length(schedule: Schedule) -> bool:
+    return schedule.rope_type == "dynamic" or schedule.variant in ("short", "long")
+
+
+def beside(subject: Subject, readers: Sequence[str], *, params: bool) -> Beside:
+    """What a subject is judged beside: the engines asked for, or else those in use.
+
+    ``readers`` are the names asked for, whose views the subject has already.
+    """
+    reading = subject.reading
+    if any(n.kind == "variant" for n in subject.notes):
+        return Beside(why="the schedules are a variant, which engines do not read from this config")
+    if readers:
+        singled = find([n for r in readers for n in r.split(",") if n.strip().lower() != ALL])
+        return Beside(
+            views=subject.views,
+            asked=frozenset(v.reader for v in subject.views),
+            singled=frozenset(c.release.name for c in singled),
+        )
+    if reading is None or reading.document is None:
+        return Beside(why="there is no config from which an engine would build anything")
+    if reading.format == "module":
+        return Beside(why="the model is loaded already, by one engine")
+    return Beside(views=views_of(subject, usual(), params=params))
 
 
 def _loads(subject: Subject) -> bool:

@@ -25,6 +25,9 @@ _ORDER = (
 )  # fmt: skip
 """Order of appearance; an engine that is not named here comes last."""
 
+_OLDER = frozenset({"transformers-5.20", "transformers-4.46", "mlx-lm-0.28"})
+"""Releases that gave way to newer ones; they are judged where they are asked for."""
+
 _ENGINE = r"(?P<engine>[a-z][a-z0-9._]*?(?:-lm)?)"
 _VERSION = r"(?:(?:-|==|=)v?(?P<version>\d+(?:\.\d+)*(?:[a-z.]+\d+)?))?"
 _ALIASES = {
@@ -69,6 +72,16 @@ def releases() -> Iterator[tuple[Engine, Release]]:
 def names() -> tuple[str, ...]:
     """Full names of all releases."""
     return tuple(release.name for _, release in releases())
+
+
+@cache
+def usual() -> tuple[Chosen, ...]:
+    """The releases that a file is held against when none is asked for: those in use today."""
+    return tuple(
+        Chosen(engine=engine, release=release)
+        for engine, release in releases()
+        if release.name != REFERENCE and release.name not in _OLDER
+    )
 
 
 def find(asked: Iterable[str]) -> tuple[Chosen, ...]:
