@@ -97,6 +97,8 @@ def _quantity(work: Work, scope: Scope) -> str | None:
 def _require_quantity(step: Step, chosen: Sequence[Work]) -> None:
     if any(_quantity(w, step.scope) is not None for w in chosen):
         return
+    if step.head == "identity" and step.scope.quantity is None:
+        return
     offered = dict.fromkeys(q for w in chosen for q in w.quantities())
     name, wanted = chosen[0].base.name, step.scope.quantity
     what = "turns nothing" if wanted is None else f"has no {wanted} that is not 0"
