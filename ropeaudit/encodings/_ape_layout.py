@@ -137,6 +137,9 @@ def _algebraic(path: str, group: dict[str, StoredTensor], sources: Sources) -> E
         _require_rotations(tensor, values)
     kind = {"sequence": _of_sequence, "tree": _of_tree, "grid": _of_grid}[layout]
     sizes = kind(tensor, sources, taken)
+    heads = _grid.whole(sources.options, "heads")
+    if heads not in (None, sizes["heads"]):
+        raise misshaped(tensor, f"matrices of {heads} heads as stated, and not {sizes['heads']}")
     return Encoding(
         name=path or f"ape-{layout}",
         kind=f"ape-{layout}",

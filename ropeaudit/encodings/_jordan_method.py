@@ -133,12 +133,22 @@ class Values:
 
 
 def method_of(document: Document | None, options: Mapping[str, str]) -> str | None:
-    """The method that the config states, else the user; None where nobody does."""
+    """The method that the config states, else the user; None where nobody does.
+
+    Raises InvalidValue where they differ: the parameters mean what the code made of them.
+    """
     value = None if document is None else document.data.get(KEY)
+    asked = options.get("method")
     if value is None:
-        return options.get("method")
+        return asked
     if not isinstance(value, str):
         raise unexpected(KEY, value, "the name of a method", where=f"/{KEY}")
+    if asked not in (None, value):
+        raise InvalidValue(
+            f"the config says {KEY} {quoted(value)}, and the option method says {quoted(asked)}; "
+            "leave the option out, or correct the config",
+            where=f"/{KEY}",
+        )
     return value
 
 
@@ -186,9 +196,9 @@ def _split(method: str) -> tuple[str, list[str]]:
 
 def _unknown(method: str, why: str = "") -> InvalidValue:
     near = suggestion(method, (*NAMED, *PLAIN))
+    why = why or "names no method of Jordan-RoPE"
     return InvalidValue(
-        f"{KEY} is {quoted(method)}, which {why or 'names no method of Jordan-RoPE'}; expected "
-        f"{', '.join(SHOWN)}{near}",
+        f"{KEY} is {quoted(method) or 'empty'}, which {why}; expected {', '.join(SHOWN)}{near}",
         where=f"/{KEY}",
     )
 

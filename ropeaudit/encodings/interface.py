@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ropeaudit.document import Document
 from ropeaudit.errors import UsageError, quoted, suggestion
-from ropeaudit.facts import Json, StoredTensor
-from ropeaudit.records import field, record
+from ropeaudit.facts import Json, Note, StoredTensor
+from ropeaudit.records import field, record, replace
 
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array, Encoding, Spectrum
@@ -96,7 +96,8 @@ def of(encoding: Encoding) -> EncodingModule:
 def recognise(sources: Sources) -> tuple[Encoding, ...]:
     """All encodings that some module finds in ``sources``; raises InvalidValue as they do.
 
-    Raises UsageError for an option that no module reads.
+    An option that none of them reads is named in a note of the first. Raises UsageError for one
+    that no module reads at all.
     """
     if sources.options:
         known = {name for module in modules() for name in load(module).OPTIONS}
@@ -106,4 +107,11 @@ def recognise(sources: Sources) -> tuple[Encoding, ...]:
                     f"{quoted(name)} is no option of an encoding, expected one of "
                     f"{', '.join(sorted(known))}{suggestion(name, known)}"
                 )
-    return tuple(e for name in modules() for e in load(name).recognise(sources))
+    found = tuple(e for name in modules() for e in load(name).recognise(sources))
+    read = {name for e in found for name in of(e).OPTIONS}
+    idle = [quoted(name) for name in sources.options if name not in read]
+    if not found or not idle:
+        return found
+    kinds = " and ".join(dict.fromkeys(e.kind for e in found))
+    note = Note("idle_option", f"{kinds} has no option {' or '.join(idle)}: nothing changes by it")
+    return (replace(found[0], notes=(*found[0].notes, note)), *found[1:])

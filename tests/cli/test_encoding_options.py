@@ -54,6 +54,21 @@ def test_audit_takes_them_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert dead == [True, False]
 
 
+def test_an_option_that_nothing_reads_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    found = shown(capsys, GRID, "--encoding", "theta=10", "--encoding", "grid=8x8")
+    assert "ape-grid has no option theta: nothing changes by it" in [
+        n["message"] for n in found["notes"]
+    ]
+
+
+def test_heads_have_to_be_those_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, GRID, "--encoding", "heads=4")["heads"] == 4
+    assert run(["show", GRID, "--encoding", "heads=7"]) == 2
+    assert "expected matrices of 7 heads as stated, and not 4" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
 def test_an_encoding_counts_as_audited() -> None:
     assert run(["show", GRID]) == 0
     assert run(["audit", GRID, "--exit-zero"]) == 0

@@ -112,6 +112,8 @@ def test_jets() -> None:
         (None, {"train_context": 0}, None, "train_context is 0, expected a whole number"),
         ({"raw_gamma": np.nan}, {}, None, "holds nan at [0, 0]"),
         ({"raw_eta": None}, {}, None, "holds no raw_eta, which the method jordan_rope learns"),
+        (None, {"position_method": ""}, None, "position_method is empty, which names no method"),
+        (None, {}, {"method": "jordan_m3"}, "jordan_rope, and the option method says jordan_m3"),
         (None, None, {"method": "jordan_jetmix_m4_c100"}, "has 0 parts such as g050"),
     ],
 )  # fmt: skip

@@ -89,13 +89,16 @@ def _said(
     layers: Sequence[int], untouched: Sequence[int], matrices: Sequence[int], by_design: bool
 ) -> str:
     if layers:
-        looks = " and look as they were initialised" if set(layers) <= set(untouched) else ""
-        return f"{_named('Layer', layers)} take no part{looks}: every block uses layer 0."
+        one = "looks as it was" if len(layers) == 1 else "look as they were"
+        looks = f" and {one} initialised" if set(layers) <= set(untouched) else ""
+        take = "takes" if len(layers) == 1 else "take"
+        return f"{_named('Layer', layers)} {take} no part{looks}: every block uses layer 0."
     if untouched:
         looks = "looks" if len(untouched) == 1 else "look"
         return f"{_named('Layer', untouched)} {looks} as initialised, as if no gradient came."
     if matrices:
-        return f"{_named('Stored matrix', matrices)} take no part: no branch reads them."
+        take, them = ("takes", "it") if len(matrices) == 1 else ("take", "them")
+        return f"{_named('Stored matrix', matrices)} {take} no part: no branch reads {them}."
     return "Entries that cancel in A - A^T take no part." * by_design
 
 

@@ -33,6 +33,9 @@ def test_layers_that_nobody_uses() -> None:
     found = make.only(check, dead)
     assert (found.severity, found.evidence["effective"]) == (None, 2 * 6)
     assert "Layers 1-3 take no part and look as they were initialised" in found.message
+    one = {**base.settings, **settings, "dead_layers": [1], "untouched_layers": [1]}
+    single = make.only(check, replace(dead, settings=one))
+    assert "Layer 1 takes no part and looks as it was initialised" in single.message
     own = replace(base, settings={**base.settings, "untouched_layers": [2]})
     assert "Layer 2 looks as initialised" in make.only(check, own).message
 
