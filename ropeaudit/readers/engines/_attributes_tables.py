@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite
 from typing import Any
 
 from ropeaudit.document import escape
+from ropeaudit.errors import shown
 from ropeaudit.facts import Fact, Location, Note, Origin, as_number
 from ropeaudit.readers.engines._attributes_loaded import Loaded
 from ropeaudit.readers.engines._raw_ignored import SPELLED, ignored
-from ropeaudit.readers.engines._raw_keys import Raw
+from ropeaudit.readers.engines._raw_keys import MAX_LAYERS, MAX_WIDTH, Raw
 from ropeaudit.readers.engines._raw_tables import Turn, schedule
 from ropeaudit.readers.engines.interface import Built, Refuses, Release, Request
 from ropeaudit.schedule.core import Schedule
@@ -18,26 +20,31 @@ from ropeaudit.schedule.core import Schedule
 def number(model: Loaded, key: str, default: float | None = None) -> float:
     """A numeric attribute; raises Refuses where it is missing or no number."""
     found = as_number(model.get(key, default))
-    if found is None:
+    if found is None or not isfinite(found):
         raise Refuses(f"{key} is missing or no number")
     return found
 
 
-def whole(model: Loaded, key: str) -> int:
-    """A count among the attributes, above 0."""
+def whole(model: Loaded, key: str, most: int = MAX_WIDTH) -> int:
+    """A count among the attributes, from 1 to ``most``."""
     found = model.get(key)
     if type(found) is not int or found < 1:
         raise Refuses(f"{key} is missing or no whole number above 0")
+    if found > most:
+        raise Refuses(f"{key} is {shown(found)}, more than any model has")
     return found
 
 
 def even(model: Loaded) -> int:
     """hidden_size // num_attention_heads."""
-    return whole(model, "hidden_size") // whole(model, "num_attention_heads")
+    head = whole(model, "hidden_size") // whole(model, "num_attention_heads")
+    if not head:
+        raise Refuses("hidden_size is less than num_attention_heads")
+    return head
 
 
 def layers(model: Loaded) -> tuple[int, ...]:
-    return tuple(range(whole(model, "num_hidden_layers")))
+    return tuple(range(whole(model, "num_hidden_layers", MAX_LAYERS)))
 
 
 def length(model: Loaded) -> int | None:

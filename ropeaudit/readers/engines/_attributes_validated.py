@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ropeaudit.errors import quoted
+from ropeaudit.facts import as_number
 
 _REQUIRED = {
     "default": (),
@@ -68,10 +69,11 @@ def _phi3(scaling: dict[str, Any], values: Mapping[str, Any]) -> str | None:
         return f"transformers 4.57 wants exactly 3 keys in rope_scaling, there are {len(scaling)}"
     if scaling.get("type") != "longrope":
         return f"transformers 4.57 wants type longrope, found {quoted(scaling.get('type'))}"
+    part = as_number(values.get("partial_rotary_factor", 1.0))
     try:
         head = values["hidden_size"] // values["num_attention_heads"]
-        expected = int(head * values.get("partial_rotary_factor", 1.0)) // 2
-    except (KeyError, TypeError, ZeroDivisionError):
+        expected = int(head * (1.0 if part is None else part)) // 2
+    except (KeyError, TypeError, ValueError, ArithmeticError):
         return "the rotary width cannot be told"
     for key in ("short_factor", "long_factor"):
         found = scaling.get(key)

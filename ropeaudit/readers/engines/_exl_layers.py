@@ -18,7 +18,15 @@ from ropeaudit.errors import shown
 from ropeaudit.facts import Json
 from ropeaudit.readers.engines._exl_read import read, size
 from ropeaudit.readers.engines._exl_three import Settings, settings, turns
-from ropeaudit.readers.engines._raw_keys import MAX_LAYERS, MAX_WIDTH, Raw, chunks, number, whole
+from ropeaudit.readers.engines._raw_keys import (
+    MAX_LAYERS,
+    MAX_WIDTH,
+    Raw,
+    chunks,
+    number,
+    portion,
+    whole,
+)
 from ropeaudit.readers.engines._raw_tables import Turn, attention_layers
 from ropeaudit.readers.engines.interface import Refuses, Request
 from ropeaudit.records import record, replace
@@ -226,10 +234,9 @@ def spark2_5(arch: Arch) -> list[Turn]:
         own = parameters.get(label)
         inner = arch.raw.inside("rope_parameters", {}).inside(label, own or {})
         base = inner.number("rope_theta", 10000.0)
-        rotary = int(head * inner.number("partial_rotary_factor", 1.0))
+        rotary = portion(inner.get("partial_rotary_factor", 1.0), head)
         layers = _indices([kind == label for kind in kinds])
-        width = whole(rotary, "the rotary width", MAX_WIDTH)
-        found.append(Turn(base=base, rotary=width, head=head, label=label, layers=layers))
+        found.append(Turn(base=base, rotary=rotary, head=head, label=label, layers=layers))
     return found
 
 

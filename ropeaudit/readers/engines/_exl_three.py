@@ -17,7 +17,7 @@ from typing import Any
 from ropeaudit.errors import shown
 from ropeaudit.facts import Json
 from ropeaudit.readers.engines._exl_read import decimal, length, read
-from ropeaudit.readers.engines._raw_keys import MAX_WIDTH, Raw, number, whole
+from ropeaudit.readers.engines._raw_keys import MAX_WIDTH, Raw, number, portion, whole
 from ropeaudit.readers.engines._raw_tables import Turn
 from ropeaudit.readers.engines.interface import Refuses
 from ropeaudit.records import record, replace
@@ -67,12 +67,12 @@ def settings(
         "partial_rotary_factor",
     )  # fmt: skip
     own = read(raw, "int", "rotary_dim")
-    rotary = own or int(head * part)
+    rotary = whole(own, "rotary_dim", MAX_WIDTH) if own else portion(part, head)
     return Settings(
         head=head,
         base=number(found, "rope_theta"),
         scaling=scaling,
-        rotary=whole(rotary, "the rotary width", MAX_WIDTH),
+        rotary=rotary,
         partial=part,
         declared=read(raw, "int", "max_position_embeddings"),
         original=raw.data.get("original_max_position_embeddings"),

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ropeaudit.errors import quoted
+from ropeaudit.errors import quoted, shown
 from ropeaudit.facts import Json, Location, Reading, StoredTable
+from ropeaudit.readers.engines._raw_keys import MAX_LAYERS, MAX_WIDTH
 from ropeaudit.readers.engines.interface import Refuses
 from ropeaudit.schedule.float32 import f32
 
@@ -51,6 +52,8 @@ class Draft:
         found = self.first("n_layers", "num_hidden_layers", "n_layer", "num_layers")
         if type(found) is not int:
             raise Refuses("its converter finds no number of layers in the config")
+        if not 0 <= found <= MAX_LAYERS:
+            raise Refuses(f"its converter stops at {shown(found)} layers")
         return found
 
     def _rope(self) -> dict[str, Any]:
@@ -94,6 +97,21 @@ class Draft:
             raise Refuses(f"its converter stops at {quoted(keys[0])}, which is no whole number")
         return found
 
+    def width(self, *keys: str) -> int:
+        """A count of dimensions, of a size that a tensor can have."""
+        found = self.whole(*keys)
+        if not 0 <= found <= MAX_WIDTH:
+            raise Refuses(f"its converter stops at {quoted(keys[0])} {shown(found)}")
+        return found
+
+    def fraction(self, part: Any, width: int) -> int:
+        """``part`` of ``width`` in whole dimensions; raises Refuses for no such fraction."""
+        if isinstance(part, bool) or not isinstance(part, int | float):
+            raise Refuses("its converter stops at a rotary fraction that is no number")
+        if not abs(part) * width <= MAX_WIDTH:
+            raise Refuses(f"its converter stops at the rotary fraction {shown(part)}")
+        return int(part * width)
+
     def global_rope(self) -> dict[str, Any]:
         """The dict of full-attention layers, or the only one."""
         found = self.rope.get("full_attention", self.rope)
@@ -121,7 +139,7 @@ class Draft:
         Raises Refuses for what is no number.
         """
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Refuses(f"its converter stops at {quoted(value)}, which is no number")
+            raise Refuses(f"its converter stops at {shown(value)}, which is no number")
         self.keys[name] = float(value)
 
     def table(self, name: str, values: Sequence[float]) -> None:
@@ -131,15 +149,19 @@ class Draft:
         """head_dim, or else the even split."""
         own = self.values.get("head_dim")
         if own is not None:
-            return self.whole("head_dim")
+            return self.width("head_dim")
         return self.even()
 
     def even(self) -> int:
         """hidden_size // num_attention_heads, whatever head_dim says."""
-        heads = self.whole("num_attention_heads", "n_head", "n_heads")
-        if heads < 1:
+        return self.width("hidden_size", "n_embd") // self.heads()
+
+    def heads(self) -> int:
+        """Attention heads, at least one."""
+        found = self.whole("num_attention_heads", "n_head", "n_heads")
+        if found < 1:
             raise Refuses("its converter stops because there are no attention heads")
-        return self.whole("hidden_size", "n_embd") // heads
+        return found
 
     def reading(self, file: str) -> Reading:
         """The file that would be written, as far as positions go."""

@@ -93,7 +93,7 @@ def _olmo2(d: Draft) -> None:
     if "layer_types" in d.values and kinds is not None:
         sliding_pattern(d)
     else:
-        flags = [(i + 1) % 4 != 0 for i in range(d.whole("num_hidden_layers"))]
+        flags = [(i + 1) % 4 != 0 for i in range(d.layers)]
         d.put("attention.sliding_window_pattern", flags)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ropeaudit.errors import quoted
+from ropeaudit.errors import quoted, shown
+from ropeaudit.facts import as_number
 from ropeaudit.readers.engines._gguf_draft import Draft
+from ropeaudit.readers.engines._raw_keys import MAX_LAYERS
 from ropeaudit.readers.engines.interface import Refuses
 from ropeaudit.schedule.families.interface import geometric
 from ropeaudit.schedule.float32 import f32
@@ -38,9 +40,17 @@ def llama3(missing_factor: float = 8.0) -> Any:
 
 def _positive(rope: dict[str, Any], key: str, default: float) -> float:
     found = rope.get(key, default)
-    if isinstance(found, bool) or not isinstance(found, int | float) or found <= 0:
-        raise Refuses(f"its converter stops at {key} {quoted(found)}")
-    return float(found)
+    number = as_number(found)
+    if number is None or not 0 < number < math.inf:
+        raise Refuses(f"its converter stops at {key} {shown(found)}")
+    return number
+
+
+def _number(value: Any, key: str) -> float:
+    number = as_number(value)
+    if number is None or not math.isfinite(number):
+        raise Refuses(f"its converter stops at {key}, which is {shown(value)}")
+    return number
 
 
 def _divisor(theta: float, factor: float, low: float, high: float, original: float) -> float:
@@ -61,11 +71,10 @@ def phi3(d: Draft) -> None:
     Attention from declared over original length; whatever else the dict says is not read.
     """
     rope = d.rope
-    hidden, heads = d.whole("hidden_size", "n_embd"), d.whole("num_attention_heads", "n_head")
+    hidden, heads = d.width("hidden_size", "n_embd"), d.heads()
     declared = d.whole("n_positions", "max_position_embeddings")
     original = d.demand(rope, "original_max_position_embeddings")
-    part = d.get("partial_rotary_factor", 1.0)
-    width = int(part * hidden) // heads
+    width = d.fraction(d.get("partial_rotary_factor", 1.0), hidden) // heads
     d.put("block_count", d.layers)
     d.put("context_length", declared)
     d.put("rope.scaling.original_context_length", original)
@@ -78,9 +87,10 @@ def phi3(d: Draft) -> None:
     if not long:
         return
     kind = str(d.get("rope_type", "")).lower()
-    scale = declared / original
+    length = _positive(rope, "original_max_position_embeddings", 0.0)
+    scale = declared / length
     if kind in ("su", "longrope"):
-        gain = math.sqrt(1 + math.log(scale) / math.log(original)) if scale > 1 else 1.0
+        gain = math.sqrt(1 + math.log(scale) / math.log(length)) if scale > 1 else 1.0
     elif kind == "yarn":
         gain = 0.1 * math.log(scale) + 1.0 if scale > 1 else 1.0
     else:
@@ -95,7 +105,7 @@ def factor_lists(d: Draft) -> None:
     if not (long or short):
         return
     mla = d.architecture == "minicpm3"
-    _lists(d, long, short, d.whole("qk_rope_head_dim") if mla else d.even())
+    _lists(d, long, short, d.width("qk_rope_head_dim") if mla else d.even())
 
 
 def _lists(d: Draft, long: Any, short: Any, width: int) -> None:
@@ -112,21 +122,21 @@ def _lists(d: Draft, long: Any, short: Any, width: int) -> None:
 
 def deepseek(d: Draft) -> None:
     """DeepSeek 2 and 3 (``deepseek.py`` 318-386): latent attention, mscale_all_dim."""
-    rank = d.values.get("kv_lora_rank", 512)
-    turned, still = d.whole("qk_rope_head_dim"), d.whole("qk_nope_head_dim")
+    rank = d.width("kv_lora_rank") if "kv_lora_rank" in d.values else 512
+    turned, still = d.width("qk_rope_head_dim"), d.width("qk_nope_head_dim")
     d.put("attention.head_count_kv", 1)
     d.put("attention.key_length", rank + turned)
     d.put("attention.key_length_mla", still + turned)
     d.put("rope.dimension_count", turned)
     weight = d.get("mscale_all_dim")
     if weight is not None:
-        d.number("rope.scaling.yarn_log_multiplier", 0.1 * weight)
+        d.number("rope.scaling.yarn_log_multiplier", 0.1 * _number(weight, "mscale_all_dim"))
 
 
 def dsa_width(d: Draft) -> None:
     """GLM with sparse attention (``glm.py`` 368-370)."""
     part = d.get("partial_rotary_factor", 1.0)
-    d.put("rope.dimension_count", int(d.whole("qk_rope_head_dim") * part))
+    d.put("rope.dimension_count", d.fraction(part, d.width("qk_rope_head_dim")))
 
 
 def next_tokens(*keys: str) -> Any:
@@ -134,6 +144,8 @@ def next_tokens(*keys: str) -> Any:
 
     def step(d: Draft) -> None:
         more = d.first(*keys) or 0
+        if type(more) is not int or not 0 <= more <= MAX_LAYERS:
+            raise Refuses(f"its converter stops at {keys[0]} {shown(more)}")
         if more:
             d.put("block_count", d.layers + more)
             d.put("nextn_predict_layers", more)
@@ -157,14 +169,16 @@ def alpha(missing: float, stated: tuple[str, ...]) -> Any:
     def step(d: Draft) -> None:
         if d.rope.get("rope_type") not in stated:
             return
-        by = d.get("alpha", missing)
-        width = d.even() if d.architecture == "hunyuan-moe" else d.whole("head_dim")
-        theta = d.rope.get("rope_theta", 10000.0)
+        by = _positive(d.rope, "alpha", missing)
+        width = d.even() if d.architecture == "hunyuan-moe" else d.width("head_dim")
+        theta = _positive(d.rope, "rope_theta", 10000.0)
         published = d.architecture != "hunyuan-moe" or (by, width) == (1000, 128)
         dynamic = d.rope.get("rope_type") == "dynamic"
         length = d.values.get("max_position_embeddings")
         if dynamic and not (published and theta == 10000 and length in (32768, 262144)):
             raise Refuses("its converter asserts the numbers of the published HunYuan models")
+        if width <= 2:
+            raise Refuses("its converter divides by head_dim less 2, which is not above 0")
         d.number("rope.freq_base", theta * by ** (width / (width - 2)))
         d.put("rope.scaling.type", "none")
         d.number("rope.scaling.factor", 1.0)
@@ -187,14 +201,16 @@ def nemotron(d: Draft) -> None:
 
 def gemma4(d: Draft) -> None:
     """``gemma.py`` 672-762: two widths, and a tensor that keeps channels still."""
-    full = d.whole("global_head_dim")
-    swa = d.whole("head_dim")
+    full, swa = d.width("global_head_dim"), d.width("head_dim")
     d.put("attention.key_length", full)
     d.put("attention.key_length_swa", swa)
     d.put("rope.dimension_count", full)
-    d.put("rope.dimension_count_swa", int(swa * d.rope.get("partial_rotary_factor", 1.0)))
+    part = d.rope.get("partial_rotary_factor", 1.0)
+    d.put("rope.dimension_count_swa", d.fraction(part, swa))
     rope = d.rope.get("full_attention")
     if not isinstance(rope, dict) or rope.get("rope_type") != "proportional":
         raise Refuses("its converter asserts that full-attention layers have proportional rope")
-    turned = int(full * d.demand(rope, "partial_rotary_factor") / 2)
+    turned = d.fraction(d.demand(rope, "partial_rotary_factor"), full) // 2
+    if not 0 <= turned <= full // 2:
+        raise Refuses("its converter stops at a partial_rotary_factor that is no fraction")
     d.table("rope_freqs", [1.0] * turned + [1e30] * (full // 2 - turned))

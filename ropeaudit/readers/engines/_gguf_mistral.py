@@ -23,8 +23,7 @@ def draft(config: Mapping[str, Any]) -> Draft:
     base(file)
     head = config.get("head_dim")
     if head is None:
-        heads = file.whole("n_heads", "num_attention_heads")
-        head = file.whole("hidden_size", "dim") // heads if heads else 0
+        head = file.width("hidden_size", "dim") // file.heads()
     file.put("rope.dimension_count", head)
     if "yarn" in config:
         _yarn(file, config["yarn"])

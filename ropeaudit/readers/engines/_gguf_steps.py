@@ -86,7 +86,7 @@ def even_split(d: Draft) -> None:
 def own_head(d: Draft) -> None:
     """``maincoder.py`` 14: only a stated head width."""
     if d.values.get("head_dim") is not None:
-        d.put("rope.dimension_count", d.whole("head_dim"))
+        d.put("rope.dimension_count", d.width("head_dim"))
 
 
 def without_head(d: Draft) -> None:
@@ -99,37 +99,35 @@ def fraction(missing: float, *, stated: bool = True) -> Step:
 
     def step(d: Draft) -> None:
         part = d.get("partial_rotary_factor", missing)
-        d.put("rope.dimension_count", int((d.head() if stated else d.even()) * _number(part)))
+        d.put("rope.dimension_count", d.fraction(part, d.head() if stated else d.even()))
 
     return step
 
 
 def required_fraction(d: Draft) -> None:
     """``stablelm.py`` 32: the fraction of the even split, without which it stops."""
-    part = _number(d.demand(d.rope, "partial_rotary_factor"))
-    d.put("rope.dimension_count", int(part * d.even()))
+    d.put("rope.dimension_count", d.fraction(d.demand(d.rope, "partial_rotary_factor"), d.even()))
 
 
 def fraction_of_hidden(d: Draft) -> None:
     """``phi.py`` 22-34, ``nemotron.py`` 174-177: int(fraction * hidden) // heads."""
-    part = _number(d.demand(d.rope, "partial_rotary_factor"))
-    heads = d.whole("num_attention_heads", "n_head")
-    d.put("rope.dimension_count", int(part * d.whole("hidden_size", "n_embd")) // heads)
+    part = d.demand(d.rope, "partial_rotary_factor")
+    turned = d.fraction(part, d.width("hidden_size", "n_embd"))
+    d.put("rope.dimension_count", turned // d.heads())
 
 
 def key_width(*keys: str) -> Step:
     """The width from a key of its own."""
 
     def step(d: Draft) -> None:
-        d.put("rope.dimension_count", d.whole(*keys))
+        d.put("rope.dimension_count", d.width(*keys))
 
     return step
 
 
 def percent(d: Draft) -> None:
     """``command_r.py`` 47-51: rotary_pct of the even split."""
-    part = _number(d.need("rotary_pct"))
-    d.put("rope.dimension_count", int(part * d.even()))
+    d.put("rope.dimension_count", d.fraction(d.need("rotary_pct"), d.even()))
 
 
 def unscaled(d: Draft) -> None:
@@ -141,12 +139,6 @@ def factor_one(d: Draft) -> None:
     """``bitnet.py`` 21: linear scaling by 1, which overwrites any other."""
     d.put("rope.scaling.type", "linear")
     d.number("rope.scaling.factor", 1.0)
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Refuses("its converter stops at a rotary fraction that is no number")
-    return float(value)
 
 
 def window(key: str = "sliding_window") -> Step:
@@ -164,4 +156,6 @@ def window(key: str = "sliding_window") -> Step:
 def sliding_pattern(d: Draft) -> None:
     """One flag a layer, from layer_types."""
     kinds = d.need("layer_types")
+    if not isinstance(kinds, list):
+        raise Refuses("its converter stops because layer_types is no list")
     d.put("attention.sliding_window_pattern", [k == "sliding_attention" for k in kinds])

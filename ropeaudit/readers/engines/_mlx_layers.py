@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ropeaudit.errors import shown
 from ropeaudit.facts import Json
 from ropeaudit.readers.engines._mlx_models import Model
-from ropeaudit.readers.engines._raw_keys import MAX_WIDTH, chunks, number, whole
+from ropeaudit.readers.engines._raw_keys import MAX_WIDTH, Raw, chunks, number, portion, whole
 from ropeaudit.readers.engines._raw_tables import Turn
 from ropeaudit.readers.engines.interface import Refuses
 from ropeaudit.records import replace
@@ -119,7 +119,7 @@ def mimo_v2(model: Model) -> list[Turn]:
     turns = []
     for head, base in (("swa_head_dim", "swa_rope_theta"), ("head_dim", "rope_theta")):
         width = raw.width(head)
-        rotary = whole(int(part * width), "the rotary width", MAX_WIDTH)
+        rotary = portion(part, width)
         turns.append(
             Turn(base=raw.number(base), rotary=rotary, head=width, declared=model.declared())
         )
@@ -157,7 +157,7 @@ def laguna(model: Model) -> list[Turn]:
 
 def _nested_turn(model: Model, base: float, part: float) -> Turn:
     head = model.raw.width("head_dim")
-    rotary = whole(int(head * part), "the rotary width", MAX_WIDTH)
+    rotary = portion(part, head)
     return Turn(base=base, rotary=rotary, head=head, declared=model.declared())
 
 
@@ -201,12 +201,17 @@ def spark2_5(model: Model) -> list[Turn]:
     return found
 
 
+def _listed(raw: Raw, key: str) -> list[Json]:
+    """A list that may be missing, null or empty."""
+    return raw.items(key) if raw.get(key) else []
+
+
 def step3p5(model: Model) -> list[Turn]:
     """step3p5.py 195-243: base and width by layer, scaling by ``yarn_only_types``."""
     raw, count, head = model.raw, model.count(), model.raw.width("head_dim")
-    kinds: list[Json] = raw.get("layer_types") or [FULL] * count
-    bases, parts = raw.get("rope_theta"), raw.get("partial_rotary_factors") or []
-    only, scaling = raw.get("yarn_only_types") or [], model.scaling()
+    kinds = _listed(raw, "layer_types") or [FULL] * count
+    bases, parts = raw.get("rope_theta"), _listed(raw, "partial_rotary_factors")
+    only, scaling = _listed(raw, "yarn_only_types"), model.scaling()
     rows: list[Json] = []
     for i in range(count):
         if i >= len(kinds) or (isinstance(bases, list) and i >= len(bases)):
@@ -215,7 +220,7 @@ def step3p5(model: Model) -> list[Turn]:
         rows.append([bases[i] if isinstance(bases, list) else bases, part, kinds[i]])
     found = []
     for (base, part, kind), layers in chunks(rows):
-        rotary = whole(int(head * number(part, "partial_rotary_factors")), "the width", MAX_WIDTH)
+        rotary = portion(part, head, "partial_rotary_factors")
         turn = Turn(
             base=number(base, "rope_theta"), rotary=rotary, head=head, declared=model.declared()
         )

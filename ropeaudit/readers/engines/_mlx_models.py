@@ -24,7 +24,7 @@ from typing import Any
 from ropeaudit.facts import MAX_LENGTH
 from ropeaudit.readers.engines import _mlx_ropes as ropes
 from ropeaudit.readers.engines._mlx_turning import RULES
-from ropeaudit.readers.engines._raw_keys import MAX_WIDTH, Raw, whole
+from ropeaudit.readers.engines._raw_keys import MAX_WIDTH, Raw, portion, whole
 from ropeaudit.readers.engines._raw_tables import Turn
 from ropeaudit.readers.engines.interface import Request
 from ropeaudit.records import record, replace
@@ -75,7 +75,7 @@ class Model:
         """The plain table that the entry describes."""
         head = self.width()
         key = self.rope.get("p")
-        rotary = head if key is None else int(head * self.raw.number(key))
+        rotary = head if key is None else portion(self.raw.get(key), head, key)
         return replace(
             Turn(
                 base=changes.pop("base") if "base" in changes else self.base(),

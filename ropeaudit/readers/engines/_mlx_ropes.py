@@ -165,7 +165,7 @@ def _mrope(turn: Turn, scaling: Raw) -> Turn:
 
 def _proportional(turn: Turn, scaling: Raw) -> Turn:
     partial = scaling.number("partial_rotary_factor", 1.0)
-    if int(turn.rotary * partial) > turn.rotary:
+    if partial > 1 and int(turn.rotary * min(partial, 2.0)) > turn.rotary:
         raise Refuses("partial_rotary_factor is above 1")
     values: dict[str, Json] = {"factor": scaling.number("factor", 1.0)}
     # The exponent runs over the width that the class is given, whatever the head's.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ropeaudit.readers.engines import _mlx_layers
 from ropeaudit.readers.engines import _mlx_ropes as ropes
 from ropeaudit.readers.engines._mlx_models import Model, common
-from ropeaudit.readers.engines._raw_keys import MAX_WIDTH, Raw, number, whole
+from ropeaudit.readers.engines._raw_keys import Raw, number, portion
 from ropeaudit.readers.engines._raw_tables import Turn
 from ropeaudit.readers.engines.interface import Refuses
 from ropeaudit.records import replace
@@ -35,10 +35,9 @@ def bailing_moe(model: Model) -> list[Turn]:
     """bailing_moe.py 107-116: rotary_dim first."""
     turn, own = model.turn(), model.raw.get("rotary_dim")
     if own is None:
-        rotary = int((turn.head or 0) * model.raw.number("partial_rotary_factor"))
+        rotary = portion(model.raw.get("partial_rotary_factor"), turn.head or 0)
     else:
         rotary = model.raw.width("rotary_dim")
-    rotary = whole(rotary, "the rotary width", MAX_WIDTH)
     return [model.initialize(replace(turn, rotary=rotary), model.scaling())]
 
 
@@ -139,7 +138,7 @@ def qwen3_5(model: Model) -> list[Turn]:
         part = inner.number("partial_rotary_factor", 0.25)
         base, scaling = inner.number("rope_theta", 100000.0), inner
     turn = model.turn(base=base)
-    rotary = whole(int((turn.head or 0) * part), "the rotary width", MAX_WIDTH)
+    rotary = portion(part, turn.head or 0)
     return [model.initialize(replace(turn, rotary=rotary), scaling)]
 
 
@@ -163,10 +162,7 @@ def minimax_m3(model: Model) -> list[Turn]:
         base = inner.get("rope_theta", base)
         part = inner.get("partial_rotary_factor", part)
     head = raw.width("head_dim")
-    if raw.get("rotary_dim") is None:
-        rotary = whole(int(head * number(part, "partial_rotary_factor")), "rotary_dim", MAX_WIDTH)
-    else:
-        rotary = raw.width("rotary_dim")
+    rotary = portion(part, head) if raw.get("rotary_dim") is None else raw.width("rotary_dim")
     turn = Turn(
         base=number(base, "rope_theta"),
         rotary=rotary,

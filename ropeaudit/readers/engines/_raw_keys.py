@@ -153,6 +153,14 @@ def whole(value: Json, name: str, most: int) -> int:
     return int(value)
 
 
+def portion(part: Json, width: int, name: str = "partial_rotary_factor") -> int:
+    """``part`` of ``width`` in whole dimensions; raises Refuses where none, or no such, is left."""
+    found = number(part, name)
+    if abs(found) > MAX_WIDTH:
+        raise Refuses(f"{quoted(name)} is {shown(part)}, which is no part of a head")
+    return whole(int(found * width), "the rotary width", MAX_WIDTH)
+
+
 def chunks(values: list[Json]) -> Iterator[tuple[Json, tuple[int, ...]]]:
     """Each distinct value with the indices that hold it, in order of appearance."""
     held: dict[str, tuple[Json, list[int]]] = {}

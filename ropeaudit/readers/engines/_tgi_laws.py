@@ -45,8 +45,8 @@ def law_of(
 
 def _number(scaling: Mapping[str, Any], key: str) -> float:
     found = as_number(scaling.get(key))
-    if found is None:
-        raise Refuses(f"it stops because {key} is missing in rope_scaling")
+    if found is None or not math.isfinite(found):
+        raise Refuses(f"it stops because {key} is missing in rope_scaling, or no number")
     return found
 
 

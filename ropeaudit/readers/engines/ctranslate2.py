@@ -19,7 +19,15 @@ from typing import Any
 from ropeaudit.errors import quoted
 from ropeaudit.readers.engines._attributes_classes import entry
 from ropeaudit.readers.engines._attributes_loaded import V4, V5, Loaded, Unloadable, loaded
-from ropeaudit.readers.engines._attributes_tables import built, even, layers, length, number, whole
+from ropeaudit.readers.engines._attributes_tables import (
+    built,
+    even,
+    layers,
+    length,
+    number,
+    whole,
+)
+from ropeaudit.readers.engines._raw_keys import portion
 from ropeaudit.readers.engines._raw_tables import Turn
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.records import replace
@@ -167,7 +175,7 @@ def _neox(model: Loaded, scaling: Mapping[str, Any]) -> Iterator[Turn]:
     if "rotary_pct" not in model.values:
         raise Refuses("its loader asks for rotary_pct, which transformers 5 no longer keeps")
     head = even(model)
-    yield _plain(model, DEFAULT_BASE, head, int(number(model, "rotary_pct") * head))
+    yield _plain(model, DEFAULT_BASE, head, portion(model.get("rotary_pct"), head, "rotary_pct"))
 
 
 def _falcon(model: Loaded, scaling: Mapping[str, Any]) -> Iterator[Turn]:

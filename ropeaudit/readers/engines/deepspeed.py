@@ -15,7 +15,14 @@ from typing import Any
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Note, as_number
 from ropeaudit.readers.engines._attributes_loaded import V5, Loaded, Unloadable, loaded
-from ropeaudit.readers.engines._attributes_tables import built, even, layers, length, whole
+from ropeaudit.readers.engines._attributes_tables import (
+    built,
+    even,
+    layers,
+    length,
+    whole,
+)
+from ropeaudit.readers.engines._raw_keys import portion
 from ropeaudit.readers.engines._raw_tables import Turn
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 
@@ -47,7 +54,7 @@ def build(request: Request, release: Release) -> Built:
     except Unloadable as error:
         raise Refuses(str(error)) from None
     head = _head(model, kind)
-    rotary = int(_part(model) * head) if kind == "phi" else head
+    rotary = portion(_part(model), head) if kind == "phi" else head
     turn = Turn(
         base=10000.0 if kind == "falcon" else _base(model),
         rotary=rotary,
@@ -79,10 +86,10 @@ def _base(model: Loaded) -> float:
         kind = found.get("rope_type", found.get("type"))
         if kind not in (None, "default"):
             raise Refuses(f"it serves no rope type but the plain one, and this is {quoted(kind)}")
-    bases = {v["rope_theta"] for v in inner if v.get("rope_theta") is not None}
-    if len(bases) > 1:
+    bases = [v["rope_theta"] for v in inner if v.get("rope_theta") is not None]
+    if any(base != bases[0] for base in bases):
         raise Refuses("it has one base for all layers, and the layer types differ")
-    base = as_number(bases.pop() if bases else rope.get("rope_theta"))
+    base = as_number(bases[0] if bases else rope.get("rope_theta"))
     if base is None:
         raise Refuses("it finds no rope_theta")
     return base

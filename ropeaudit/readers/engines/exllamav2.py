@@ -31,6 +31,7 @@ from ropeaudit.readers.engines._raw_keys import (
     Raw,
     is_excerpt,
     number,
+    portion,
     whole,
 )
 from ropeaudit.readers.engines._raw_tables import Turn, schedule
@@ -123,7 +124,7 @@ def _turn(request: Request, root: Raw, name: str) -> Turn:
     declared = read(root, "int", *_sub(*LENGTHS), default=2048)
     turn = Turn(
         base=number(base, "rope_theta"),
-        rotary=whole(int(head * partial), "the rotary width", MAX_WIDTH),
+        rotary=portion(partial, head),
         head=head,
         pairing="interleaved" if name in ADJACENT else "half",
         declared=length(max(request.lengths, default=declared)),

@@ -97,8 +97,12 @@ def _converted(request: Request, version: str) -> tuple[Draft, str | None]:
         values = _raw(request.config)
     chosen = _family(request.config, values)
     draft = Draft(chosen.architecture, values)
-    for step in chosen.steps:
-        step(draft)
+    try:
+        for step in chosen.steps:
+            step(draft)
+    except (TypeError, ValueError, ArithmeticError):
+        # Steps do the converter's own arithmetic: what stops them stops it.
+        raise Refuses("its converter stops at a value that it cannot calculate with") from None
     return draft, said
 
 

@@ -27,6 +27,7 @@ from ropeaudit.readers.engines._mlx_special import turns
 from ropeaudit.readers.engines._raw_ignored import ignored
 from ropeaudit.readers.engines._raw_keys import EXCERPT, POSITIONAL, Raw, is_excerpt
 from ropeaudit.readers.engines._raw_tables import Turn, schedule
+from ropeaudit.readers.engines._served_parts import architectures
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.records import replace
 
@@ -102,8 +103,8 @@ def _entry(raw: Raw, *, old: bool) -> tuple[str, Mapping[str, Any]]:
     kind = raw.data.get("model_type")
     if not isinstance(kind, str):
         raise Refuses(f"model_type is {shown(kind)}, and it looks for a model file of that name")
-    architectures = raw.data.get("architectures") or ()
-    if kind == "bailing_hybrid" and "BailingMoeV3ForCausalLM" in architectures and not old:
+    v3 = "BailingMoeV3ForCausalLM" in architectures(raw.data)
+    if kind == "bailing_hybrid" and v3 and not old:
         kind = "bailing_moe_v3"
     name = (REMAPPED if old else REMAPPED_SINCE).get(kind, kind)
     entry = families().get(name)
@@ -138,7 +139,7 @@ def _text(
     if wrap is None:
         _require(name, entry["need"], inner)
         return name, entry, inner.with_defaults(entry["give"])
-    wrap = rule.get("inner", {}).get(inner.data.get("model_type"), wrap)
+    wrap = rule.get("inner", {}).get(str(inner.data.get("model_type")), wrap)
     entry = families()[wrap]
     if old and entry.get("since") == "0.32":
         raise Refuses(f"it has no model file {wrap}")

@@ -18,10 +18,18 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ropeaudit.errors import quoted
+from ropeaudit.errors import shown
 from ropeaudit.facts import Note
 from ropeaudit.readers.engines._attributes_loaded import V4, Loaded, Unloadable, loaded
-from ropeaudit.readers.engines._attributes_tables import built, even, layers, length, number, whole
+from ropeaudit.readers.engines._attributes_tables import (
+    built,
+    even,
+    layers,
+    length,
+    number,
+    whole,
+)
+from ropeaudit.readers.engines._raw_keys import portion
 from ropeaudit.readers.engines._raw_tables import Turn
 from ropeaudit.readers.engines._tgi_laws import law_of
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
@@ -61,7 +69,7 @@ def build(request: Request, release: Release) -> Built:
         raise Refuses("it reads config.json, and there is none")
     kind = request.config.get("model_type")
     if not isinstance(kind, str) or kind not in _COVERED:
-        raise NotCovered(f"{quoted(kind)} is not served by a model of its own that was looked at")
+        raise NotCovered(f"{shown(kind)} is not served by a model of its own that was looked at")
     if kind == "falcon" and request.config.get("alibi"):
         raise Refuses("its Falcon config stops at alibi")
     try:
@@ -100,7 +108,7 @@ def _turn(model: Loaded, kind: str) -> Turn:
         rotary = whole(model, "qk_rope_head_dim")
         head = rotary
     elif kind == "phi":
-        rotary = int(number(model, "partial_rotary_factor") * head)
+        rotary = portion(model.get("partial_rotary_factor"), head)
     return Turn(
         base=number(model, "rope_theta", 10000.0),
         rotary=rotary,
