@@ -25,8 +25,9 @@ class EncodingMeasure:
     one list, 0 where some coincide, None for planes of several axes, whose sizes are no distance.
     ``largest_dlog``: the displacement ``ln(made / base)`` of greatest size, with its sign, at
     ``channel`` of the list of ``layer``, ``head``, ``axis`` (None where nothing moved or where one
-    set serves all). ``max_phase_drift``: of frequencies, radians at the far end of ``extent``, at
-    most pi; ``max_bias_drift``: of slopes, in units of the logits; None without an extent.
+    set serves all; of slopes the channel is the head). ``max_phase_drift``: of frequencies, radians
+    at the far end of ``extent``, at most pi; ``max_bias_drift``: of slopes, in units of the logits;
+    None without an extent.
     """
 
     encoding: str
@@ -71,7 +72,7 @@ def measured(
         smallest_log_gap=0.0 if cluster > 1 else _smallest_gap(base, lists),
         largest_dlog=size,
         layer=None if found is None else found.layer,
-        head=None if found is None else found.head,
+        head=channel if quantity == "slope" else None if found is None else found.head,
         axis=None if found is None else found.axis,
         channel=channel,
         zeroed=sum(b == 0 != a for i in lists for a, b in zip(i.base, i.now, strict=True)),
