@@ -134,9 +134,8 @@ def _reflection(look: Look, maps: Array) -> Outcome | None:
 def _drift(case: Case, look: Look, maps: Array, params: Params) -> Outcome | None:
     import numpy as np
 
-    positions = look.encoding.positions
-    if look.encoding.module != "ape" or look.is_tree or not positions.integer:
-        return None
+    if look.encoding.kind not in ("ape-sequence", "ape-grid"):
+        return None  # other code takes cosines and sines of each position
     reach = extents(case, look)
     lengths = [None if r is None else round(r) for r in reach]
     worst, at = 0.0, (0, 0, 0)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ropeaudit.checks.encodings import orthogonality as check
 from ropeaudit.checks.encodings._maps import power
 from ropeaudit.findings import Severity, Status
+from ropeaudit.records import replace
 from tests.checks.encodings import by_hand as make
 
 
@@ -35,6 +36,15 @@ def test_drift_of_doubling_is_a_warning_that_grows_with_the_length() -> None:
     assert found[0].evidence["length"] == 1024
     loose = check.Params(drift=1.0)
     assert make.only(check, make.ape(b, length=8193), params=loose).status is Status.PASS
+
+
+def test_only_public_code_that_doubles_is_asked_about_doubling() -> None:
+    thetas = 10000.0 ** (-np.arange(32) / 32)
+    plain = replace(
+        make.ape(make.generator(thetas), length=4096), kind="ape-rotary",
+        parameters={"thetas": thetas},
+    )  # fmt: skip
+    assert make.only(check, plain).status is Status.PASS
 
 
 def test_a_generator_that_is_not_skew(monkeypatch: pytest.MonkeyPatch) -> None:
