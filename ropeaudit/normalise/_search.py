@@ -8,17 +8,13 @@ fewer that are silently wrong, then the spelling that is advised, then the small
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from ropeaudit.errors import InvalidValue
 from ropeaudit.normalise import _spellings, _text
 from ropeaudit.normalise._judge import Judge, Judged, unchanged
 from ropeaudit.normalise._spellings import Atom, Spelling
 from ropeaudit.normalise._stated import Part, parts
 from ropeaudit.records import field, record
-
-_ROUNDS = 8
-"""Rounds until a text stays as it is; two suffice where spellings do not chase each other."""
 
 
 @record(frozen=False)
@@ -33,15 +29,17 @@ class Search:
     def settled(self) -> Judged:
         """The proposal: what normalising once more leaves as it is.
 
-        Raises InvalidValue where no such text is found.
+        Mostly the second round changes nothing. Where rounds go in a circle, one member of it
+        stands for all, whichever of them was the file.
         """
-        now = self.start
-        for _ in range(_ROUNDS):
-            after = self._round(now)
-            if after.text == now.text:
-                return now
-            now = after
-        raise InvalidValue("the spellings of this file chase each other; nothing was changed")
+        rounds = [self.start]
+        while True:
+            after = self._round(rounds[-1])
+            texts = [r.text for r in rounds]
+            if after.text in texts:
+                circle = rounds[texts.index(after.text) :]
+                return max(circle, key=_standing)
+            rounds.append(after)
 
     def _round(self, now: Judged) -> Judged:
         places = [(p.pointer, p.node.component) for p in parts(now.document, now.subject)]
@@ -78,11 +76,16 @@ class Search:
         return len(judged.agreeing), -judged.silent, -index, -size
 
     def _piecewise(self, now: Judged, ways: Sequence[Spelling], extras: Iterable[Atom]) -> Judged:
-        """Statement by statement, where the whole of no spelling is possible."""
-        for atom in _distinct([*(a for w in ways for a in w.atoms), *extras]):
-            after = self._tried(now, [atom], atom.why)
-            if after is not None and len(after.agreeing) >= len(now.agreeing):
-                now = after
+        """Statement by statement, each in one way, where the whole of no spelling is possible."""
+        done: set[str] = set()
+        for way in ways:
+            for atom in way.atoms:
+                after = None if atom.why in done else self._tried(now, [atom], way.name)
+                if after is not None:
+                    now = after
+                    done.add(atom.why)
+        for atom in extras:
+            now = self._tried(now, [atom], atom.why) or now
         return now
 
     def _tried(self, now: Judged, atoms: Iterable[Atom], name: str) -> Judged | None:
@@ -104,9 +107,5 @@ class Search:
         return judged if louder else None
 
 
-def _distinct(atoms: Iterable[Atom]) -> Iterator[Atom]:
-    seen: list[Atom] = []
-    for atom in atoms:
-        if atom not in seen:
-            seen.append(atom)
-            yield atom
+def _standing(judged: Judged) -> tuple[int, int, int, str]:
+    return len(judged.agreeing), -judged.silent, -len(judged.text), judged.text

@@ -130,14 +130,15 @@ def why_not(document: Document, node: Node) -> str | None:
 
 def reasons(document: Document, subject: Subject) -> str:
     """One clause that says why nothing of the file can be normalised."""
-    found = [why for node, _ in rope_dicts(document) if (why := why_not(document, node))]
     odd = (
         o.message
         for o in subject.observations
         if o.kind in (Oddity.TYPE_UNKNOWN, Oddity.LENGTH_MISMATCH)
     )
     notes = (n.message for n in subject.notes if n.kind in ("no_rotary", "insufficient"))
-    return next(iter([*found, *odd, *notes]), "it has no rotary schedule")
+    nodes = sorted((node for node, _ in rope_dicts(document)), key=lambda n: n.component != "text")
+    whys = (why for node in nodes if (why := why_not(document, node)))
+    return next(iter([*odd, *whys, *notes]), "it has no rotary schedule")
 
 
 def _schedule(
