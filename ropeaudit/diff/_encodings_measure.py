@@ -185,7 +185,8 @@ def _summed(
     phase = has_drift and name == "frequency"
     found = dict(_rows(a, b, magnitude, drift, steps, beyond))
     units = tuple(_units(a, b, pair, dlog, drift, steps, beyond, joint=joint, phase=phase))
-    worst = min(units, key=lambda u: (-_size(u.dlog), -(u.drift or 0.0)), default=None)
+    # The first of those that only rounding tells apart.
+    worst = max(units, key=lambda u: float(f"{_size(u.dlog):.6g}"), default=None)
     return QuantityDiff(
         quantity=name,
         likeness=Likeness.DIFFERENT

@@ -138,13 +138,14 @@ def _verb(q: QuantityDiff) -> str:
 def _where(q: QuantityDiff) -> str:
     worst = q.worst
     assert worst is not None, q.quantity  # a difference has a unit
-    of = "a unit" if q.count == 1 else f"{q.differing:,} of {q.count:,} values"
-    return f"{of}, most at {place(worst)} by {log_word(worst.dlog)} in log"
+    of = f"{q.differing:,} of {q.count:,} values"
+    index = None if q.quantity == "slope" else worst.index
+    return f"{of}, most at {place(worst, index)} by {log_word(worst.dlog)} in log"
 
 
-def place(unit: EncodingUnit) -> str:
+def place(unit: EncodingUnit, index: int | None) -> str:
     """``layer 3, head 2, axis y, unit 5``."""
-    named = (("layer", unit.layer), ("head", unit.head), ("axis", unit.axis), ("unit", unit.index))
+    named = (("layer", unit.layer), ("head", unit.head), ("axis", unit.axis), ("unit", index))
     return ", ".join(f"{n} {v}" for n, v in named if v is not None)
 
 

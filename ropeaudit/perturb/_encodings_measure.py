@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
 
 
+_ALIKE = 1.0 + 1e-6
+"""Displacements nearer than this part are told apart by rounding alone; the first counts."""
+
+
 @record(kw_only=True)
 class EncodingMeasure:
     """Of one quantity of an encoding against its base, over all layers and heads.
@@ -94,7 +98,7 @@ def _largest(lists: Sequence[Listed]) -> tuple[float, Listed | None, int | None]
         for k, (a, b) in enumerate(zip(item.base, item.now, strict=True)):
             # Shear may be negative: what counts is how much larger or smaller it has become.
             moved = dlog(abs(a), abs(b)) if (a < 0) == (b < 0) or b == 0 else math.nan
-            if _size(moved) > _size(best[0]):
+            if _size(moved) > _ALIKE * _size(best[0]):
                 best = moved, item, k
     return best
 

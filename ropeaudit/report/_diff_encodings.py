@@ -60,7 +60,7 @@ def _sentence(q: QuantityDiff, pair: EncodingPair) -> str:
         parts.append(f"within rounding ({steps}, {pair.tolerance} allowed, noise of the source)")
         return f"{q.quantity}: {', '.join(parts)}"
     heads = sum(h.differing > 0 for h in q.heads)
-    lists = "" if len(q.heads) < 2 else f", in {heads:,} layers and heads"
+    lists = "" if heads < 2 else f", in {heads:,} heads"
     return f"{q.quantity}: {q.differing:,} of {q.count:,} values differ{lists}; {', '.join(parts)}"
 
 
@@ -77,7 +77,8 @@ def at(entry: HeadDiff | EncodingUnit) -> str:
 def worst_heads(q: QuantityDiff, count: int) -> list[HeadDiff]:
     """The layers and heads that differ most, first."""
     told = [h for h in q.heads if h.differing]
-    return sorted(told, key=lambda h: (-h.max_abs_dlog, -h.max_drift))[:count]
+    # Those that only rounding tells apart stay in their order.
+    return sorted(told, key=lambda h: (-float(f"{h.max_abs_dlog:.6g}"), -h.max_drift))[:count]
 
 
 def console(ink: Ink, found: Comparison) -> None:
@@ -108,7 +109,7 @@ def console(ink: Ink, found: Comparison) -> None:
 
 def _heads(ink: Ink, q: QuantityDiff) -> None:
     told = sum(h.differing > 0 for h in q.heads)
-    if told < 2:
+    if told < 2 or q.quantity == "slope":  # a head has one slope
         return
     shown = worst_heads(q, told if ink.view.verbose else _HEADS)
     ink.line()
@@ -117,7 +118,7 @@ def _heads(ink: Ink, q: QuantityDiff) -> None:
         text = f"log distance {_size(h.max_abs_dlog)}{drift}  {show.plural(h.differing, 'value')}"
         ink.line((f"    {safe(at(h))}", "bold"), (f"  {safe(text)}", "dim"))
     if len(shown) < told:
-        ink.line((f"    {told - len(shown)} more layers and heads (-v lists them)", "dim"))
+        ink.line((f"    {told - len(shown)} more heads (-v lists them)", "dim"))
 
 
 def _units(ink: Ink, q: QuantityDiff) -> None:
@@ -150,8 +151,12 @@ def rows(found: Comparison) -> Iterator[tuple[str, ...]]:
             far_end(pair.extent) or "-",
             f"{max((q.max_ulp for q in pair.quantities), default=0):,}",
             _size(pair.max_abs_dlog),
-            f"{show.radians(pair.max_phase_drift)} rad",
+            f"{show.radians(pair.max_phase_drift)} rad" if _turns(pair) else "-",
         )
+
+
+def _turns(pair: EncodingPair) -> bool:
+    return any(q.max_phase_drift is not None for q in pair.quantities)
 
 
 def members(found: Comparison) -> dict[str, Any]:

@@ -91,14 +91,9 @@ def _encoding(pair: EncodingPair) -> list[str]:
     lines += [f"- **{text(lost.name)}**{text(lost.text[len(lost.name) :])}" for lost in pair.lost]
     lines += [f"- {text(said)}" for said in _diff_encodings.sentences(pair)]
     for q in pair.quantities:
-        told = _diff_encodings.worst_heads(q, 3) if len(q.heads) > 1 else []
-        lines += (
-            [
-                f"- {text(q.quantity)} differs most at "
-                f"{text('; '.join(_diff_encodings.at(h) for h in told))}"
-            ]
-            if told
-            else []
-        )
+        told = _diff_encodings.worst_heads(q, 3)
+        if len(told) > 1:
+            places = "; ".join(map(_diff_encodings.at, told))
+            lines.append(f"- {text(q.quantity)} differs most at {text(places)}")
     lines += [f"- note: {text(note.text)}" for note in pair.notes]
     return [*lines, ""]
