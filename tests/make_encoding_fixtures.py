@@ -244,6 +244,37 @@ def still() -> dict[str, list[Example]]:
     }
 
 
+def coverage() -> dict[str, list[Example]]:
+    rng = np.random.default_rng(6)
+    size, off = rng.uniform(0.1, 1.0, 32), rng.uniform(-0.05, 0.05, 32)
+    along = np.stack([size, size * off], -1)
+    oblique = along @ (np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2))
+    return {
+        "pass": [st("rope-mixed", mixed(), **GRID), ckpt("liere-2", liere(2))],
+        "fail": [
+            st("rope-mixed-x", mixed(along), **GRID, severity="warning", contains="along y"),
+            st("rope-mixed-oblique", mixed(oblique), severity="warning", contains="(x, y)"),
+        ],
+    }
+
+
+def half_lives() -> dict[str, list[Example]]:
+    def mpt(largest: float, length: int) -> dict[str, Any]:
+        attention = {"alibi": True, "alibi_bias_max": largest}
+        return MPT | {"attn_config": attention, "max_seq_len": length}
+
+    return {
+        "pass": [
+            folder("bloom-16-heads", BLOOM | {"n_head": 16}),
+            folder("mpt-long", mpt(16.0, 65536)),
+        ],
+        "fail": [
+            folder("mpt-slow", mpt(16.0, 2048), severity="info", contains="3 heads of 8"),
+            folder("mpt-short", mpt(1e-3, 2048), severity="warning", contains="every head"),
+        ],
+    }
+
+
 RULES: dict[str, tuple[Any, str]] = {
     "RA701": (orthogonality, NO_UNKNOWN),
     "RA702": (duplicate_plane, NO_UNKNOWN),
@@ -264,6 +295,8 @@ RULES: dict[str, tuple[Any, str]] = {
     "RA717": (branches, NO_UNKNOWN),
     "RA718": (words, NO_UNKNOWN),
     "RA719": (still, NO_UNKNOWN),
+    "RA720": (coverage, NO_UNKNOWN),
+    "RA721": (half_lives, NO_LENGTH),
 }
 
 
