@@ -1,7 +1,8 @@
 """Real accidents from public reports: each must be said, and correct files must stay unsaid.
 
 ``fixtures/accidents/accidents.json`` holds, per report, the input as the auditor gets it, numbers
-of the schedule, and the findings that must appear. No finding may be graver than the gravest that
+of the schedule, and the findings that must appear, with the engines (``readers``) that they must
+name where an engine misreads a file that is right. No finding may be graver than the gravest that
 is expected, so every entry is also a guard against false alarms.
 """
 
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from ropeaudit.audit import audit_subject, bind, resolve
-from ropeaudit.findings import Severity, Status
+from ropeaudit.findings import Finding, Severity, Status
 from ropeaudit.packs import load_pack
 from ropeaudit.schedule.families import Inputs, family
 from ropeaudit.schedule.float32 import round_to
@@ -145,9 +146,17 @@ def test_accident_is_said(accident: dict[str, Any], tmp_path: Path) -> None:
         severity = Severity.parse(wanted["severity"])
         allowed = max(allowed, severity)
         assert (wanted["rule"], severity) in found, said
+        named = {n for f in report.findings if f.rule == wanted["rule"] for n in _readers(f)}
+        assert named >= set(wanted.get("readers", ())), said
     # A file that is expected clean may draw a warning (a length without scaling, say), no error.
     gravest = max((s for _, s in found), default=Severity.INFO)
     assert gravest <= max(allowed, Severity.WARNING), said
+
+
+def _readers(finding: Finding) -> list[str]:
+    """Engines that a finding is about."""
+    named: list[str] = finding.evidence.get("readers", [])
+    return named
 
 
 FACTS = [a for a in JUDGED if "inv_freq_last" in a.get("facts", {}) and "kv" not in a["input"]]

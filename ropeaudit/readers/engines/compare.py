@@ -20,6 +20,8 @@ from ropeaudit.schedule.views import Distance, View
 LOG_TOLERANCE = 1e-5
 """Distances in log up to here come from the order of float32 operations (llama.cpp: 2.2e-6)."""
 FACTOR_TOLERANCE = 1e-4
+LAYER_COUNTS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "layer_types")
+"""Keys that state how many layers there are."""
 
 Pair = tuple[Schedule, Schedule]
 """A schedule of an engine and the reference's that serves the same layers."""
@@ -55,9 +57,17 @@ def _view(request: Request, chosen: Chosen, against: Sequence[Schedule]) -> View
         if os.environ.get("ROPEAUDIT_DEBUG"):
             raise
         status, reason = "not_covered", _fault(request, error)
-    # Loaders of params.json permute the weights to the pairing that they turn.
-    permuted = frozenset({"pairing"}) if request.is_params else frozenset()
-    return seen(chosen, status, reason, built, against, silent=permuted)
+    return seen(chosen, status, reason, built, against, silent=frozenset(_silent(request)))
+
+
+def _silent(request: Request) -> Iterator[str]:
+    """Aspects that this config leaves open, so that no difference in them is one of reading."""
+    if request.is_params:
+        yield "pairing"  # loaders permute the weights to the pairing that they turn
+    inner = request.config.get("text_config")
+    nodes = (request.config, inner if isinstance(inner, dict) else {})
+    if not any(key in node for node in nodes for key in LAYER_COUNTS):
+        yield "layers"  # engines have their own defaults of how many there are
 
 
 def _fault(request: Request, error: Exception) -> str:
