@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_LINES = 8
 """Findings that the message of ``assert_safe`` lists; the report holds all."""
 MAX_MESSAGE = 300
+_NOTHING: Mapping[str, str] = {}
 
 
 def audit(
@@ -34,6 +35,7 @@ def audit(
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
     readers: str | Iterable[str] = (),
+    encoding: Mapping[str, str] = _NOTHING,
     allow_unknown: bool = False,
     offline: bool = False,
 ) -> Report:
@@ -42,9 +44,9 @@ def audit(
     ``rules``: names or paths of packs; ``contexts``: a length, or lengths, in positions to judge at
     besides the trained and the declared one; ``overrides``: ``KEY=VALUE`` or JSON texts (or one of
     them), as an engine would be given; ``readers``: engines to judge for, such as ``vllm``, or
-    ``all``. A target that cannot be read is a subject with ``error`` set, and the others are
-    audited all the same. Raises UsageError for wrong arguments and
-    PackError for a wrong pack.
+    ``all``; ``encoding``: what the file of a learned encoding leaves open, such as ``{"grid":
+    "14x14"}``. A target that cannot be read is a subject with ``error`` set, and the others are
+    audited all the same. Raises UsageError for wrong arguments and PackError for a wrong pack.
     """
     options = Options(
         packs=_names(rules),
@@ -53,6 +55,7 @@ def audit(
         contexts=_lengths(contexts),
         overrides=_texts(overrides),
         readers=_engines(readers),
+        encoding=_stated(encoding),
         offline=offline,
     )
     return audit_targets([_target(t) for t in targets], options)
@@ -64,6 +67,7 @@ def read(
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
     readers: str | Iterable[str] = (),
+    encoding: Mapping[str, str] = _NOTHING,
     offline: bool = False,
 ) -> Subject:
     """The schedules of one target, as ``audit`` would judge them; arguments as there.
@@ -75,6 +79,7 @@ def read(
         contexts=_lengths(contexts),
         overrides=_texts(overrides),
         readers=_engines(readers),
+        encoding=_stated(encoding),
         offline=offline,
     )
 
@@ -86,6 +91,7 @@ def diff(
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
     ulp: int | None = None,
+    encoding: Mapping[str, str] = _NOTHING,
     fail_on: str | Severity = "info",
     allow_unknown: bool = False,
     offline: bool = False,
@@ -95,8 +101,9 @@ def diff(
     ``contexts``: lengths in positions to take the phase drift at, instead of the trained one;
     ``overrides``: texts as for ``audit``, for one side with ``a:`` or ``b:`` in front; ``ulp``:
     float32 steps that count as equivalent, by default 4, and 16 between tables of different
-    arithmetic. ``fail_on`` and ``allow_unknown`` decide ``exit_code`` alone. A target that cannot
-    be read is a subject with ``error`` set. Raises UsageError for wrong arguments.
+    arithmetic; ``encoding``: as for ``audit``, for both sides. ``fail_on`` and ``allow_unknown``
+    decide ``exit_code`` alone. A target that cannot be read is a subject with ``error`` set. Raises
+    UsageError for wrong arguments.
     """
     from ropeaudit.diff import compare
 
@@ -106,6 +113,7 @@ def diff(
         contexts=_lengths(contexts),
         overrides=_texts(overrides),
         ulp=ulp,
+        encoding=(_stated(encoding),) * 2,
         fail_on=_severity(fail_on),
         allow_unknown=allow_unknown,
         offline=offline,
@@ -120,6 +128,7 @@ def prove(
     candidates: bool = False,
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
+    encoding: Mapping[str, str] = _NOTHING,
     offline: bool = False,
 ) -> Certificate:
     """Decide every claim about every schedule of the targets; targets as in ``audit``.
@@ -140,6 +149,7 @@ def prove(
         candidates=candidates,
         contexts=_lengths(contexts),
         overrides=_texts(overrides),
+        encoding=_stated(encoding),
         offline=offline,
     )
 
@@ -150,6 +160,7 @@ def perturb(
     *,
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
+    encoding: Mapping[str, str] = _NOTHING,
     offline: bool = False,
 ) -> Variant:
     """A variant of what ``read`` gives for ``target``, or of a Schedule or Subject.
@@ -165,7 +176,8 @@ def perturb(
         return make((target,), recipe)
     found = target
     if not isinstance(target, Subject):
-        found = read(target, contexts=contexts, overrides=overrides, offline=offline)
+        asked: Any = {"contexts": contexts, "overrides": overrides, "encoding": encoding}
+        found = read(target, **asked, offline=offline)
     if found.error is not None:
         raise SourceError(found.error.message, where=found.error.where)
     return make(found.schedules, recipe, found.encodings)
@@ -229,6 +241,12 @@ def _engines(readers: str | Iterable[str]) -> tuple[str, ...]:
 
 def _texts(overrides: str | Iterable[str]) -> tuple[str, ...]:
     return _several(overrides, str, "overrides", "texts such as rope_theta=1e6")
+
+
+def _stated(encoding: Mapping[str, str]) -> dict[str, str]:
+    texts = (*encoding, *encoding.values()) if isinstance(encoding, Mapping) else None
+    _several(texts, str, "encoding", 'texts by name, such as {"grid": "14x14"}')
+    return dict(encoding)
 
 
 def _several(given: Any, kind: type, name: str, expected: str) -> tuple[Any, ...]:

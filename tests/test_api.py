@@ -202,3 +202,21 @@ def test_one_length_and_one_override_need_no_list() -> None:
     assert one.lengths == many.lengths == (8192,)
     assert one.schedules == many.schedules
     assert one.schedules[0].rope_theta == 1e6
+
+
+def test_what_a_learned_encoding_leaves_open_can_be_stated() -> None:
+    grid = str(Path(__file__).parents[1] / "fixtures" / "encodings" / "ape_grid.safetensors")
+    stated = {"grid": "8x8"}
+    assert ropeaudit.read(grid).encodings[0].kind == "ape-sequence"
+    assert ropeaudit.read(grid, encoding=stated).encodings[0].kind == "ape-grid"
+    (report,) = ropeaudit.audit(grid, encoding=stated).subjects
+    assert report.subject.encodings[0].positions.trained == (8, 8)
+    assert ropeaudit.diff(grid, grid, encoding=stated).exit_code == 0
+    assert "ape-grid" in str(ropeaudit.prove(grid, encoding=stated).document)
+    (made,) = ropeaudit.perturb(grid, "int8:sym", encoding=stated).encodings
+    assert made.base.kind == "ape-grid"
+    for wrong in ("grid=8x8", {"grid": 8}, {"grid": ["8x8"]}, None):
+        with pytest.raises(ropeaudit.UsageError, match="encoding"):
+            ropeaudit.read(grid, encoding=wrong)
+    with pytest.raises(ropeaudit.UsageError, match="gird is no option of an encoding"):
+        ropeaudit.audit(grid, encoding={"gird": "8x8"})
