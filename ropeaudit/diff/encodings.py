@@ -37,6 +37,14 @@ def compare(a: Subject, b: Subject, lengths: tuple[int, ...], ulp: int | None) -
         return _matched(left, right, lengths, tolerance)
     learned, other, side = (a, b, "a") if a.encodings else (b, a, "b")
     encodings = [of_encoding(e) for e in learned.encodings]
+    if learned.schedules:  # those of the other side answer to them, and nothing to the encodings
+        name = "B" if side == "a" else "A"
+        return Compared(
+            unpaired=tuple(
+                UnpairedEncoding(side, e.name, f"{name} has no {e.kind} encoding", True)
+                for e in encodings
+            )
+        )
     schedules = [s for s in other.schedules if s.is_text] or list(other.schedules)
     if not schedules:
         reason = f"{'B' if side == 'a' else 'A'} has no position encoding"

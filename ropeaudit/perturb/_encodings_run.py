@@ -18,6 +18,8 @@ from ropeaudit.perturb.recipe import Scope, Step
 from ropeaudit.records import record, record_fields, replace
 
 _SEED_BYTES = 8
+_HELD = 1e-6
+"""Of a frequency, and absolute beside frequencies of 1: more is no rounding of float64."""
 
 
 @record(kw_only=True)
@@ -212,6 +214,7 @@ def _finished(work: Work, text: str) -> MadeEncoding:
             made = rebuilt(work.base, spectrum)
         except InvalidValue as error:
             raise UsageError(f"recipe {quoted(text)}: {error}") from None
+        _require_held(made, spectrum, text)
         fact = Fact("recipe", text, Origin.DERIVED)
         made = replace(made, provenance=(*made.provenance, fact))
     return MadeEncoding(
@@ -220,6 +223,27 @@ def _finished(work: Work, text: str) -> MadeEncoding:
         lists=work.lists,
         measures=tuple(_measures(work, spectrum)),
     )
+
+
+def _require_held(made: Encoding, wanted: Spectrum, text: str) -> None:
+    """Raises UsageError where the parameters mean other frequencies than they were made for.
+
+    A stored rotation, as some APE checkpoints hold, knows angles up to pi alone.
+    """
+    import numpy as np
+
+    found = of(made).spectrum(made)
+    if found.joint is not wanted.joint or found.w.shape != wanted.w.shape:
+        return  # axes that have come to commute are told as vectors
+    noise = np.broadcast_to(np.asarray(found.noise, dtype=float), found.w.shape[:2])
+    sizes = [np.linalg.norm(v.w, axis=-1)[..., None] if v.joint else np.abs(v.w)
+             for v in (found, wanted)]  # fmt: skip
+    a, b = (np.sort(v, axis=2) for v in sizes)
+    if (np.abs(a - b) > noise[..., None, None] + _HELD * (1.0 + b)).any():
+        raise UsageError(
+            f"recipe {quoted(text)}: the parameters of encoding {quoted(made.name)} cannot hold "
+            f"frequencies of up to {float(b.max()):.4g}; take a smaller change"
+        )
 
 
 def _measures(work: Work, spectrum: Spectrum) -> Iterator[EncodingMeasure]:

@@ -303,3 +303,14 @@ def test_non_commuting_axes_are_compared_apart() -> None:
     assert worst is not None
     assert worst.axis in ("y", "x")
     assert len(worst.a) == 1
+
+
+def test_schedules_beside_encodings_answer_to_schedules() -> None:
+    both = replace(subject(mixed()), schedules=(plain(trained=128),))
+    rope = Subject(target="r", format="hf-config", schedules=(plain(trained=128),))
+    found = compare(both, rope)
+    assert [p.likeness for p in found.pairs] == [Likeness.SAME]
+    assert not found.encodings
+    assert [u.reason for u in found.unpaired_encodings] == ["B has no rope-mixed encoding"]
+    assert found.verdict is Likeness.DIFFERENT
+    assert compare(both, both).verdict is Likeness.SAME

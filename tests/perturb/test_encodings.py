@@ -341,3 +341,14 @@ def test_the_public_function_takes_them(tmp_path: Path) -> None:
     step = max(made.lists[0].base) / 127
     wanted = [f32(round(v / step) * step) for v in made.lists[0].base]
     assert list(made.lists[0].now) == wanted
+
+
+def test_a_stored_rotation_knows_angles_up_to_pi() -> None:
+    from ropeaudit.encodings._algebra import expm_skew
+
+    w = np.stack([expm_skew(build.skew(ANGLES, k)) for k in range(2)])
+    (encoding,) = recognised({build.APE: w}, options={"ape-stores": "operator"})
+    _, made = one(encoding, "linear:factor=0.5")
+    assert np.abs(of(made).spectrum(made).w[0, 0, :, 0] - 2 * ANGLES).max() < 1e-6
+    with pytest.raises(UsageError, match="cannot hold frequencies of up to 10; take a smaller"):
+        one(encoding, "linear:factor=0.1")
