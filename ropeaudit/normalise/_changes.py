@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ropeaudit.document import Document, escape
 from ropeaudit.facts import Json
+from ropeaudit.normalise._text import alike
 from ropeaudit.normalise.interface import Change
 
 _EQUAL = "stated as the reference reads it, so that no schema is stale"
@@ -33,7 +34,7 @@ def _differing(pointer: str, before: Json, after: Json) -> Iterator[str]:
                 yield from _differing(inner, before[key], after[key])
             else:
                 yield inner
-    elif before != after or type(before) is not type(after):
+    elif not alike(before, after):
         yield pointer
 
 

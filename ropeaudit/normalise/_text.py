@@ -76,14 +76,14 @@ def leaf_of(text: str, start: int, end: int, value: Json) -> Leaf:
 
 
 def alike(a: Json, b: Json) -> bool:
-    """Equality in which true is no 1, whatever the spelling of numbers."""
+    """Equality in which true is no 1 and NaN is itself, whatever the spelling of numbers."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(alike, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(alike(v, b[k]) for k, v in a.items())
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
-    return bool(a == b)
+    return bool(a == b or (a != a and b != b))  # some files hold NaN
 
 
 def _tree(settings: Settings) -> Tree:

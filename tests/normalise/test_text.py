@@ -104,6 +104,7 @@ def test_true_is_no_one() -> None:
     assert alike(1, 1.0)
     assert alike({"a": [1, None]}, {"a": [1.0, None]})
     assert not alike(1, True)
+    assert alike([float("nan")], [float("nan")])
     assert not alike({"a": 1}, {"b": 1})
     assert rewrite('{"truncate": 1}', {"/truncate": Leaf(True)}) == '{"truncate": true}'
 
