@@ -19,7 +19,7 @@ from ropeaudit.readers.engines._tf_types import known
 from ropeaudit.readers.engines.interface import NotCovered, Request
 from ropeaudit.readers.transformers import _layers
 from ropeaudit.readers.transformers._node import head_width
-from ropeaudit.readers.transformers.rope_dicts import Node, Ropes, rope_dicts
+from ropeaudit.readers.transformers.rope_dicts import Node, Rope, Ropes, loaded_original, rope_dicts
 from ropeaudit.records import record
 from ropeaudit.schedule.model_types import is_known_without_rotary
 
@@ -161,12 +161,18 @@ def _v5(request: Request) -> Loaded:
     for key in moved:
         values.pop(key, None)
     if not rule.get("nested"):
-        values["rope_parameters"] = dict(ropes.found[0].values) if ropes.found else {}
+        values["rope_parameters"] = _flat(node, ropes.found[0]) if ropes.found else {}
     else:
         values["rope_parameters"] = _by_label(node, ropes)
     if node.model_type == "gemma4_text":
         values["global_head_dim"] = head_width(node, "full_attention")
     return Loaded(values=values, model_type=node.model_type, pointer=node.pointer)
+
+
+def _flat(node: Node, rope: Rope) -> dict[str, Any]:
+    original = loaded_original(node, rope)
+    more = {} if original is None else {"original_max_position_embeddings": original}
+    return {**rope.values, **more}
 
 
 def _by_label(node: Node, ropes: Ropes) -> dict[str, Any]:

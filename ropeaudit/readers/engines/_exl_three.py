@@ -10,7 +10,6 @@ list by max_position_embeddings (333-345); llama3 has defaults (232-248); linear
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from ropeaudit.readers.engines._raw_keys import MAX_WIDTH, Raw, number, portion,
 from ropeaudit.readers.engines._raw_tables import Turn
 from ropeaudit.readers.engines.interface import Refuses
 from ropeaudit.records import record, replace
+from ropeaudit.schedule.families.longrope import attention_of
 from ropeaudit.schedule.families.yarn import mscale
 
 THETA = ("rope_theta", "rope_parameters->rope_theta")
@@ -190,11 +190,9 @@ def _longrope(turn: Turn, given: Settings, scaling: Raw) -> list[Turn]:
     if given.declared is None or inner is None:
         raise Refuses("longrope needs the declared and the original length, and one is missing")
     declared, original = float(given.declared), number(inner, "the original length")
-    attention = 1.0
-    if declared > original:
-        if original <= 0 or original == 1:
-            raise Refuses("it takes the logarithm of the original length, which is none")
-        attention = math.sqrt(1 + math.log(declared / original) / math.log(original))
+    if not original:
+        raise Refuses("it divides by the original length, which is 0")
+    attention = attention_of(declared / original, original)
     used = "long" if declared > original else "short"
     return [
         _list(turn, scaling, variant, original, attention)

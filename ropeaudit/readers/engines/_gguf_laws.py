@@ -11,6 +11,7 @@ from ropeaudit.readers.engines._gguf_draft import Draft
 from ropeaudit.readers.engines._raw_keys import MAX_LAYERS
 from ropeaudit.readers.engines.interface import Refuses
 from ropeaudit.schedule.families.interface import geometric
+from ropeaudit.schedule.families.longrope import attention_of
 from ropeaudit.schedule.float32 import f32
 
 
@@ -90,7 +91,7 @@ def phi3(d: Draft) -> None:
     length = _positive(rope, "original_max_position_embeddings", 0.0)
     scale = declared / length
     if kind in ("su", "longrope"):
-        gain = math.sqrt(1 + math.log(scale) / math.log(length)) if scale > 1 else 1.0
+        gain = attention_of(scale, length)
     elif kind == "yarn":
         gain = 0.1 * math.log(scale) + 1.0 if scale > 1 else 1.0
     else:

@@ -14,7 +14,7 @@ from typing import Any
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Json, as_number
 from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
-from ropeaudit.readers.transformers.rope_dicts import Node, rope_dicts
+from ropeaudit.readers.transformers.rope_dicts import Node, loaded_original, rope_dicts
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 
@@ -29,13 +29,15 @@ class Part:
     ``values``: the dict as transformers leaves it, the base and the rotated fraction included;
     ``places``: JSON pointers of the values that the file states. ``reference``: the schedules that
     the reference builds from it, at least one, variants of one table. ``declared``: the length
-    that the config states.
+    that the config states. ``loaded``: the original length as the loaded config has it, before a
+    model is built.
     """
 
     node: Node
     values: Mapping[str, Json]
     places: Mapping[str, str]
     reference: tuple[Schedule, ...]
+    loaded: Json = None
 
     @property
     def first(self) -> Schedule:
@@ -90,7 +92,15 @@ def _text_parts(request: Request) -> tuple[Part, ...]:
                 for s in reference.schedules
                 if s.component == "text" and s.layer_type == rope.label and s.variant != "stored"
             )
-            found.append(Part(node=node, values=rope.values, places=rope.places, reference=built))
+            found.append(
+                Part(
+                    node=node,
+                    values=rope.values,
+                    places=rope.places,
+                    reference=built,
+                    loaded=loaded_original(node, rope),
+                )
+            )
     if len({id(p.node) for p in found}) != 1:
         raise NotCovered("the file holds several language models, or none")
     if not all(part.reference for part in found):
@@ -107,10 +117,9 @@ def architectures(config: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 def places_of(part: Part, keys: Iterable[str]) -> tuple[str, ...]:
-    """Pointers of those ``keys`` that the file states, null ones left out."""
-    return tuple(
-        part.places[k] for k in keys if k in part.places and part.values.get(k) is not None
-    )
+    """Pointers of those ``keys`` that the file states, null ones left out, each once."""
+    stated = (part.places[k] for k in keys if k in part.places and part.values.get(k) is not None)
+    return tuple(dict.fromkeys(stated))
 
 
 def same_as_reference(part: Part, built: Sequence[Schedule]) -> bool:

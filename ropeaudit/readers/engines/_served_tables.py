@@ -6,7 +6,6 @@ Both packages descend from one rotary layer: float32 arithmetic as in transforme
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -139,16 +138,6 @@ def _provenance(model: Schedule, call: Call) -> tuple[Fact, ...]:
         return model.provenance
     kept = tuple(f for f in model.provenance if f.field != "head_dim")
     return (*kept, Fact("head_dim", call.head_dim, Origin.DERIVED))
-
-
-def longrope_attention(max_position: float, original: float) -> float:
-    """``sqrt(1 + ln(max / original) / ln(original))``, and 1 where nothing is extended."""
-    ratio = max_position / original
-    if ratio <= 1.0:
-        return 1.0
-    if original <= 1.0:
-        raise Refuses("original_max_position_embeddings is no length above 1")
-    return math.sqrt(1 + math.log(ratio) / math.log(original))
 
 
 def longrope_lists(call: Call) -> None:

@@ -14,7 +14,6 @@ from ropeaudit.readers.engines._served_parts import number_of
 from ropeaudit.readers.engines._served_tables import (
     LISTS,
     Call,
-    longrope_attention,
     longrope_lists,
     schedule,
     variants_at,
@@ -24,6 +23,7 @@ from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.families.dynamic import grown_base
+from ropeaudit.schedule.families.longrope import attention_of
 from ropeaudit.schedule.families.yarn import mscale
 
 Law = Callable[[Request, Call, str], list[Schedule]]
@@ -178,7 +178,7 @@ def _longrope(request: Request, call: Call, reader: str) -> list[Schedule]:
         raise Refuses("longrope is built for half pairing alone")
     longrope_lists(call)
     original = _number(call, "original_max_position_embeddings", float(call.max_position))
-    attention = longrope_attention(call.max_position, original)
+    attention = attention_of(call.max_position / original, original)
     found = []
     for variant, key in LISTS:
         if variant not in variants_at(request.lengths, original):

@@ -34,7 +34,7 @@ MOST = 1e30
 _MULTIPLY = frozenset({"yarn", "dynamic", "longrope"})
 """Types whose table multiplies ``head_dim`` as it is, also where it is None."""
 _SECTIONED = frozenset({"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl_text"})
-"""Model types that take ``mrope`` for the plain type."""
+"""Model types that take ``mrope`` for the plain type, where it is spelled ``type``."""
 
 
 def scaling_of(node: Node, entry: _tf_types.Entry, release: str) -> tuple[str, Mapping[str, Json]]:
@@ -99,7 +99,7 @@ def _type(node: Node, entry: _tf_types.Entry, scaling: Mapping[str, Json]) -> Js
     kind = scaling.get("rope_type", scaling.get("type"))
     if entry.get("type_wins") and "type" in scaling:
         kind = scaling["type"]
-    if kind == "mrope" and node.model_type in _SECTIONED:
+    if scaling.get("type") == kind == "mrope" and node.model_type in _SECTIONED:
         return "default"
     return kind if isinstance(kind, str) else None
 

@@ -30,6 +30,7 @@ from ropeaudit.records import record, replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.families import family
 from ropeaudit.schedule.families.interface import geometric
+from ropeaudit.schedule.families.longrope import attention_of
 from ropeaudit.schedule.families.yarn import mscale
 from ropeaudit.schedule.float32 import Table
 
@@ -83,7 +84,7 @@ def build(request: Request, release: str, name: str) -> Built:
     for node in walk(request.document).nodes:
         if node.component == "text":
             old.append(_old(node, release))
-            data = _put(data, node.pointer, _in_old_schema(old[-1]))
+            data = _put(data, node.pointer, _in_old_schema(old[-1], release))
     if not old:
         raise NotCovered("it has no rotary text layers")
     document = Document(request.document.file, data, None, request.document.overridden)
@@ -129,7 +130,7 @@ def _original(node: Node, kind: str, scaling: Mapping[str, Json], release: str) 
     return finite(scaling.get(_ORIGINAL)) if kind == "llama3" else None
 
 
-def _in_old_schema(old: Old) -> dict[str, Json]:
+def _in_old_schema(old: Old, release: str) -> dict[str, Json]:
     """The config as the reference has to read it to build what 4.x does."""
     node, entry = old.node, old.entry
     data = {k: v for k, v in node.data.items() if k not in ("rope_parameters", "rope_scaling")}
@@ -151,24 +152,22 @@ def _in_old_schema(old: Old) -> dict[str, Json]:
     if not rule.get("nested") and "base" in entry and not any(k in data for k in keys):
         data[keys[0]] = entry["base"]
     if old.kind == "longrope":
-        data["rope_scaling"] |= _longrope_keys(old)
+        data["rope_scaling"] |= _longrope_keys(old, release)
     return data
 
 
-def _longrope_keys(old: Old) -> dict[str, Json]:
+def _longrope_keys(old: Old, release: str) -> dict[str, Json]:
     """Factor and attention of longrope: a stated original length overrides the factor."""
     factor = finite(old.scaling.get("factor"))
     if old.declared and old.node.value(_ORIGINAL):
         factor = old.declared / float(old.original or old.declared)
     attention = finite(old.scaling.get("attention_factor"))
-    if factor is None and attention is None:
+    # 4.46 multiplied by the factor even where the attention factor is stated.
+    if factor is None and (attention is None or release == "4.46"):
         raise Refuses("longrope has neither a factor nor an original length on the top level")
     if attention is None:
         assert factor is not None  # refused above
-        length = float(old.original or 0)
-        if factor > 1 and length <= 1:
-            raise Refuses("longrope has no original length above 1")
-        attention = math.sqrt(1 + math.log(factor) / math.log(length)) if factor > 1 else 1.0
+        attention = attention_of(factor, float(old.original or 0))
     return {"factor": factor or 1.0, "attention_factor": attention}
 
 

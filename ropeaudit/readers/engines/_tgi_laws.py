@@ -15,6 +15,7 @@ from ropeaudit.readers.engines._attributes_loaded import Loaded
 from ropeaudit.readers.engines._raw_tables import Turn
 from ropeaudit.readers.engines.interface import NotCovered, Refuses
 from ropeaudit.records import replace
+from ropeaudit.schedule.families.longrope import attention_of
 from ropeaudit.schedule.families.yarn import mscale
 
 _LLAMA3 = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
@@ -87,9 +88,6 @@ def _longrope(turn: Turn, scaling: Mapping[str, Any], model: Loaded) -> Iterator
         found = scaling.get(key)
         if not isinstance(found, list) or 2 * len(found) != turn.rotary:
             raise Refuses(f"it needs {turn.rotary // 2} numbers in {key}")
-    gain = 1.0
-    if declared > original:
-        gain = math.sqrt(1 + math.log(declared / original) / math.log(original))
     if "short_mscale" in scaling and "long_mscale" in scaling:
         raise NotCovered(
             "with short_mscale and long_mscale it multiplies frequencies by them instead of cos "
@@ -100,7 +98,7 @@ def _longrope(turn: Turn, scaling: Mapping[str, Any], model: Loaded) -> Iterator
         turn,
         law="longrope",
         scaling={**lists, "original_max_position_embeddings": original},
-        attention=gain,
+        attention=attention_of(declared / original, original),
         original=original,
     )
     yield replace(law, variant="short")

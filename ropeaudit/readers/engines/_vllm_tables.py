@@ -16,7 +16,6 @@ from ropeaudit.readers.engines._served_parts import number_of
 from ropeaudit.readers.engines._served_tables import (
     LISTS,
     Call,
-    longrope_attention,
     longrope_lists,
     schedule,
     variants_at,
@@ -25,6 +24,7 @@ from ropeaudit.readers.engines._served_tables import (
 from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.families.longrope import attention_of
 from ropeaudit.schedule.families.yarn import mscale
 
 Law = Callable[[Request, Call, str], list[Schedule]]
@@ -158,7 +158,7 @@ def _longrope(request: Request, call: Call, reader: str) -> list[Schedule]:
     original = number_of(call.scaling, "original_max_position_embeddings")
     if original is None or original <= 0:
         raise Refuses("longrope needs original_max_position_embeddings")
-    attention = longrope_attention(call.max_position, original)
+    attention = attention_of(call.max_position / original, original)
     found = []
     for variant, key in LISTS:
         if variant not in variants_at(request.lengths, original):

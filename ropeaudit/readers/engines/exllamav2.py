@@ -37,6 +37,7 @@ from ropeaudit.readers.engines._raw_keys import (
 from ropeaudit.readers.engines._raw_tables import Turn, schedule
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.records import replace
+from ropeaudit.schedule.families.longrope import attention_of
 
 RELEASES = (
     Release(
@@ -205,9 +206,8 @@ def _su(root: Raw, turn: Turn, scaling: Raw) -> Turn:
     factors, channels = scaling.get(key), turn.rotary // 2
     if not isinstance(factors, list) or len(factors) not in (1, channels):
         raise Refuses(f"{key} is no list of {channels} numbers, one for each channel")
-    if long and (original <= 0 or original == 1):
-        raise Refuses("it takes the logarithm of the original length, which is none")
-    ratio = math.log((turn.declared or 1) / original) / math.log(original) if long else 0.0
+    if not original:
+        raise Refuses("it divides by the original length, which is 0")
     return replace(
         turn,
         law="longrope",
@@ -215,7 +215,7 @@ def _su(root: Raw, turn: Turn, scaling: Raw) -> Turn:
         scaling={
             key: factors * channels if len(factors) == 1 else factors,
             "original_max_position_embeddings": original,
-            "attention_factor": math.sqrt(1 + ratio),
+            "attention_factor": attention_of((turn.declared or 1) / original, original),
         },
         length=int(original) + 1 if long else None,
         original=length(original),

@@ -164,6 +164,8 @@ def _as_model(schedule: Schedule, file: Draft, release: Release) -> Schedule:
     # Channels that do not turn are divided by 1e30 in the file: zero at every length.
     still = schedule.static_channels
     table = tuple(0.0 if k in still else v for k, v in enumerate(schedule.inv_freq))
+    if any(v != v for v in table) or schedule.attention_scaling != schedule.attention_scaling:
+        raise Refuses("the converted file holds values from which no number can be computed")
     return replace(schedule, reader=release.name, pairing=pairing, inv_freq=table)
 
 

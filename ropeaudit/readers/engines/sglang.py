@@ -45,6 +45,13 @@ RELEASES = (
     ),
 )
 
+_TOP_LENGTH = frozenset({
+    "apertus", "arcee", "exaone", "exaone4", "exaone_moe", "granite", "hunyuan", "llama",
+    "ministral3", "nemotron_nas", "solar", "torch_native_llama", "xverse",
+})  # fmt: skip
+"""Files of ``srt/models`` that put the top-level original length into the dict
+(``llama.py`` 329-334); the others take the dict as it was loaded."""
+
 MAX_LAYERS = 100_000
 """As the reference: above this a number of layers is a slip."""
 
@@ -92,7 +99,9 @@ def _call(part: Part, rule: families.Rule) -> Call:
     top = part.node.value("original_max_position_embeddings")
     if rule.get("own") == "gemma4":  # gemma4_causal.py 417-425: the type and nothing else
         scaling = {}
-    if rule["module"] == "llama" and top is not None and scaling:
+    if scaling and part.loaded is not None:
+        scaling["original_max_position_embeddings"] = part.loaded
+    if rule["module"] in _TOP_LENGTH and top is not None and scaling:
         scaling["original_max_position_embeddings"] = top
     return Call(
         part=part,

@@ -56,7 +56,7 @@ _INTERLEAVED = _MLA | {
 """Modules with ``is_neox_style=False``."""
 _PERMUTED = "llama4"
 """Turns halves of weights that it permutes on loading, neighbours of those in the file."""
-_DERIVED_HEAD = frozenset({"commandr", "qwen2", "qwen2_moe"})
+_DERIVED_HEAD = frozenset({"qwen2", "qwen2_moe"})
 """Modules that take hidden size over heads whatever ``head_dim`` says."""
 _SAME_LISTS = ("su", "longrope"), ("mrope", "default")
 

@@ -74,9 +74,17 @@ def _factor(inputs: Inputs, original: float) -> float:
 def _attention(inputs: Inputs, factor: float, original: float) -> float:
     if inputs.scaling.get("attention_factor") is not None:
         return inputs.number("attention_factor")
+    return attention_of(factor, original)
+
+
+def attention_of(factor: float, original: float) -> float:
+    """``sqrt(1 + ln(factor) / ln(original))``, and 1 where nothing is extended.
+
+    Raises InvalidValue for an original length without a positive logarithm.
+    """
     if factor <= 1.0:
         return 1.0
-    if original <= 1.0:
+    if not original > 1.0:
         raise InvalidValue(
             "longrope needs an original length above 1; correct it",
             where="original_max_position_embeddings",
