@@ -36,6 +36,10 @@ def refusals(node: Node, ropes: Ropes) -> Iterator[Note]:
     computed = _READ_ONLY.get(node.model_type or "")
     if computed is not None and computed in node.data:
         yield _note(f"{quoted(node.model_type)} computes {computed} and takes none")
+    scaling, parameters = node.data.get("rope_scaling"), node.data.get("rope_parameters")
+    for label in node.rope.get("merge", ()):
+        if scaling and isinstance(parameters, dict) and parameters and label not in parameters:
+            yield _note(f"rope_parameters has no {label} that rope_scaling could be added to")
     flat = node.model_type in _TYPED and bool(ropes.stray)
     if flat and ropes.stray_at == f"{node.pointer}/rope_parameters":
         yield _note(f"{quoted(node.model_type)} takes rope_parameters only nested by layer type")

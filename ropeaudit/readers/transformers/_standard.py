@@ -10,6 +10,7 @@ from ropeaudit.facts import Json
 from ropeaudit.readers.transformers import _remote
 from ropeaudit.readers.transformers._dicts import Rope
 from ropeaudit.readers.transformers._node import Node
+from ropeaudit.schedule.model_types import lookup
 
 LENGTH_TYPES = ("llama3", "yarn", "longrope")
 """Types whose missing original length is the declared one."""
@@ -41,6 +42,8 @@ def _partial(node: Node) -> tuple[Json, str | None]:
     rule = node.rope
     if "partial_fixed" in rule:
         return rule["partial_fixed"], None
+    if _moved(node):
+        return rule.get("partial_default"), None
     keys = rule.get("partial_keys", ("partial_rotary_factor",))
     value, pointer = first(node, keys, None)
     if value is None and "partial_over_head" in rule:
@@ -98,6 +101,8 @@ def _check_names(node: Node, rope: Rope) -> None:
 
 def _original(node: Node, rope: Rope, *, nested: bool) -> None:
     top, pointer = node.find("original_max_position_embeddings")
+    if _moved(node):
+        top = None
     if not nested and top is not None:
         rope.values["original_max_position_embeddings"] = top
         rope.places.pop("original_max_position_embeddings", None)
@@ -107,3 +112,14 @@ def _original(node: Node, rope: Rope, *, nested: bool) -> None:
         declared, pointer = node.find("max_position_embeddings")
         rope.set_default("original_max_position_embeddings", declared, pointer)
         rope.original_defaulted = True
+
+
+def _moved(node: Node) -> bool:
+    """Whether the text fields stand on top of a class that has a part of its own for them.
+
+    Only fields of the part's class get there, and neither the fraction nor the original length is
+    one (``models/qwen2_vl/configuration_qwen2_vl.py``).
+    """
+    outer = node.document.data.get("model_type")
+    spec = lookup(outer) if isinstance(outer, str) and not node.pointer else None
+    return bool(spec) and "flat_part" in (spec or {})
