@@ -48,10 +48,10 @@ def _flag(value: Any) -> bool:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) else value
+    items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or not all(isinstance(v, str) for v in items):
         raise ValueError("expected a list of names")
-    names = tuple(n for item in items for n in map(str.strip, item.split(",")) if n)
+    names = tuple(n for n in (item.strip() for item in items) if n)
     if not names:
         raise ValueError("expected at least one name")
     return names
@@ -78,7 +78,7 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "allow_unknown": _flag,
     "exit_zero": _flag,
     "context": _lengths,
-    "reader": _names,
+    "reader": lambda value: tuple(n for item in _names(value) for n in _names(item)),
     "offline": _flag,
     "skip_unrecognised": _flag,
     "color": _choice("auto", "always", "never"),

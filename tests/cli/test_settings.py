@@ -115,6 +115,13 @@ def test_context_lists() -> None:
             load({"context": [digits]}, env={})
 
 
+def test_readers_are_lists_with_or_without_commas(tmp_path: Path) -> None:
+    assert load({"reader": ["vllm, tgi", "all"]}, env={}).reader == ("vllm", "tgi", "all")
+    assert load({}, env={"ROPEAUDIT_READER": "vllm,tgi"}).reader == ("vllm", "tgi")
+    folder = _file(tmp_path, '[tool.ropeaudit]\nreader = ["vllm", "llama.cpp"]\n')
+    assert load({}, env={}, folder=folder).reader == ("vllm", "llama.cpp")
+
+
 @pytest.mark.parametrize(
     "text",
     [
