@@ -188,9 +188,11 @@ def _cautions(start: Judged, end: Judged) -> Iterator[str]:
     for observation in start.subject.observations:
         if observation.kind in _GIVEN_UP and not left[observation.message]:
             yield f"given up, as the reference does not read it: {observation.message}"
+    still = {n.message for n in end.subject.notes}
     for note in start.subject.notes:
         if note.kind == "engine_refuses":
-            yield note.message
+            said = "" if note.message in still else "before the change: "
+            yield f"{said}{note.message}"
     if "auto_map" in start.document.data:
         yield (
             "auto_map names code that comes with the model: with trust_remote_code that code reads "

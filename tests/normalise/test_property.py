@@ -27,7 +27,7 @@ LAYOUTS = st.sampled_from(
     ]
 )
 ENDS = st.sampled_from(["\n", "\r\n"])
-FEW = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -86,7 +86,7 @@ def test_laws_of_many_broken(config: dict[str, Any], tmp_path: Path) -> None:
     survive(config, tmp_path)
 
 
-@pytest.mark.parametrize("path", ZOO[::12], ids=lambda p: p.parent.name)
+@pytest.mark.parametrize("path", ZOO[::24], ids=lambda p: p.parent.name)
 def test_laws_on_real_configs(path: Path, tmp_path: Path) -> None:
     hold(proposal(tmp_path, path.read_text(encoding="utf-8")), tmp_path)
 

@@ -149,6 +149,8 @@ def test_what_the_author_has_to_decide_is_said_and_not_written(tmp_path: Path) -
 def test_what_is_given_up_is_said(tmp_path: Path) -> None:
     lost = proposal(tmp_path, vectors()["gemma3_flat"]["config"])
     assert any("declared flat" in text for text in lost.cautions)
+    refused = proposal(tmp_path, vectors()["phi3_su_old"]["config"])
+    assert refused.cautions[0].startswith("before the change: transformers 5.24 does not load")
     conflict = proposal(tmp_path, vectors()["both_conflict_theta"]["config"])
     assert any("500000" in text for text in conflict.cautions)
     assert not proposal(tmp_path, vectors()["llama3_old"]["config"]).cautions
