@@ -72,7 +72,7 @@ def modules() -> tuple[str, ...]:
     """Names of all encoding modules, sorted, without importing them."""
     import ropeaudit.encodings as package
 
-    own = {"core", "interface", "torch"}
+    own = {"core", "interface", "score", "torch"}
     return tuple(
         sorted(
             info.name
