@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 
 import ropeaudit.readers.engines as package
-from ropeaudit.errors import UsageError, quoted, suggestion
+from ropeaudit.errors import UsageError, quoted, shown, suggestion
 from ropeaudit.facts import Note
 from ropeaudit.readers.engines.interface import Engine, Release
 from ropeaudit.records import record
@@ -29,7 +29,7 @@ _OLDER = frozenset({"transformers-5.20", "transformers-4.46", "mlx-lm-0.28"})
 """Releases that gave way to newer ones; they are judged where they are asked for."""
 
 _ENGINE = r"(?P<engine>[a-z][a-z0-9._]*?(?:-lm)?)"
-_VERSION = r"(?:(?:-|==|=)v?(?P<version>\d+(?:\.\d+)*(?:[a-z.]+\d+)?))?"
+_VERSION = r"(?:(?:-|==|=)[vb]?(?P<version>\d+(?:\.\d+)*(?:[a-z.]+\d+)?))?"
 _ALIASES = {
     "llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "llama_cpp": "llama.cpp",
     "mlx": "mlx-lm", "mlx_lm": "mlx-lm", "exl2": "exllamav2", "exl3": "exllamav3",
@@ -94,6 +94,10 @@ def find(asked: Iterable[str]) -> tuple[Chosen, ...]:
     found: dict[str, Chosen] = {}
     for text in asked:
         for name in text.split(","):
+            if not name.strip():
+                raise UsageError(
+                    f"no reader has an empty name, as in {shown(text)}; known: {_known()}"
+                )
             for chosen in _meant(name.strip()):
                 found.setdefault(chosen.release.name, chosen)
     return tuple(found.values())
@@ -121,14 +125,22 @@ def _by_version(name: str) -> Chosen:
     engine = known.get(_ALIASES.get(stem, stem))
     if match is None or engine is None or match["version"] is None:
         raise UsageError(
-            f"no reader {quoted(name)}; known: {', '.join(sorted(known))}, each with the versions "
-            f"that `ropeaudit show --reader all` names{suggestion(name, [*known, *names(), ALL])}"
+            f"no reader {quoted(name)}; known: {_known()}"
+            f"{suggestion(name, [*known, *names(), ALL])}"
         )
     wanted = match["version"]
     for release in engine.RELEASES:
-        if any(wanted == c or wanted.startswith(f"{c}.") for c in release.covers):
+        # A longer version lies in the range; a shorter one means the newest that begins so.
+        if any(f"{wanted}.".startswith(f"{c}.") for c in release.covers) or any(
+            c.startswith(f"{wanted}.") for c in release.covers
+        ):
             return Chosen(engine=engine, release=release)
     return _nearest(engine, wanted)
+
+
+def _known() -> str:
+    named = ", ".join(sorted(e.RELEASES[0].engine for e in engines()))
+    return f"{named}, each with the versions that `ropeaudit show --reader all` names"
 
 
 def _nearest(engine: Engine, wanted: str) -> Chosen:

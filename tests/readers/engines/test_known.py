@@ -89,10 +89,27 @@ def test_an_unknown_name_gets_a_suggestion(text: str, meant: str) -> None:
         find([text])
 
 
-@pytest.mark.parametrize("text", ["", "nobody", "-", "==1", "vllm_", "\x1b[31m"])
+@pytest.mark.parametrize("text", ["", ",", "vllm,", "nobody", "-", "==1", "vllm_", "\x1b[31m"])
 def test_what_is_no_name(text: str) -> None:
     with pytest.raises(UsageError, match="no reader"):
         find([text])
+
+
+@pytest.mark.parametrize(
+    ("short", "meant"),
+    [("transformers-5", "transformers-5.24"), ("transformers==4", "transformers-4.57"),
+     ("mlx-lm-0", "mlx-lm-0.32"), ("llama.cpp-0.3", "llama.cpp+tf5")],
+)  # fmt: skip
+def test_the_beginning_of_a_version_is_the_newest_that_begins_so(short: str, meant: str) -> None:
+    (chosen,) = find([short])
+    assert (chosen.release.name, chosen.note) == (meant, None)
+
+
+def test_a_build_number_of_llama_cpp_is_another_version() -> None:
+    (chosen,) = find(["llama.cpp-b6000"])
+    assert chosen.release.name == "llama.cpp+tf5"
+    assert chosen.note is not None
+    assert "6000" in chosen.note.message
 
 
 def test_every_measured_release_has_a_module() -> None:
