@@ -10,7 +10,6 @@ from ropeaudit._version import __version__
 from ropeaudit.errors import UsageError
 from ropeaudit.findings import Severity
 from ropeaudit.records import replace
-from ropeaudit.report import _diff_encodings
 from ropeaudit.report import _numbers as show
 from ropeaudit.report._diff_words import (
     displaced,
@@ -79,7 +78,10 @@ def _console(found: Comparison, ink: Ink) -> str:
     for pair in found.pairs:
         _pair(ink, pair, again=before is not None and repeats(before, pair))
         before = pair
-    _diff_encodings.console(ink, found)
+    if found.encodings:
+        from ropeaudit.report import _diff_encodings
+
+        _diff_encodings.console(ink, found)
     if found.unpaired or found.unpaired_encodings or found.undecided or found.notes:
         ink.line()
     for rest in found.unpaired_encodings:

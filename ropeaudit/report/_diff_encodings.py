@@ -160,9 +160,7 @@ def _turns(pair: EncodingPair) -> bool:
 
 
 def members(found: Comparison) -> dict[str, Any]:
-    """The keys ``encodings`` and ``unpaired_encodings``, only where there are encodings."""
-    if not (found.encodings or found.unpaired_encodings):
-        return {}
+    """The keys ``encodings`` and ``unpaired_encodings``."""
     return {
         "encodings": [_pair_json(p) for p in found.encodings],
         "unpaired_encodings": [

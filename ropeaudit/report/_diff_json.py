@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ropeaudit.report import _diff_encodings
 from ropeaudit.report._plain import numbers, plain
 from ropeaudit.report.json_v1 import TOOL, page
 from ropeaudit.report.json_v1 import subject as as_json
@@ -29,7 +28,7 @@ def render(found: Comparison) -> str:
             "overrides": {"a": list(found.overrides[0]), "b": list(found.overrides[1])},
             "subjects": [as_json(found.a), as_json(found.b)],
             "pairs": [_pair(p) for p in found.pairs],
-            **_diff_encodings.members(found),
+            **_encodings(found),
             "unpaired": [
                 {
                     "side": u.side,
@@ -43,6 +42,14 @@ def render(found: Comparison) -> str:
             "notes": list(found.notes),
         }
     )
+
+
+def _encodings(found: Comparison) -> dict[str, Any]:
+    if not (found.encodings or found.unpaired_encodings):
+        return {}
+    from ropeaudit.report import _diff_encodings
+
+    return _diff_encodings.members(found)
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
