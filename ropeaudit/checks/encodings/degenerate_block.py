@@ -27,6 +27,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ropeaudit.checks.encodings._lags import reach
 from ropeaudit.checks.encodings._look import (
@@ -40,11 +41,15 @@ from ropeaudit.checks.encodings._look import (
     several,
     skipped,
 )
-from ropeaudit.checks.encodings.jordan_growth import shear
+from ropeaudit.checks.encodings.jordan_growth import jets, shear
 from ropeaudit.checks.interface import Case
 from ropeaudit.encodings._growth import tau
+from ropeaudit.encodings._jordan import coefficients
 from ropeaudit.findings import Outcome, Status
 from ropeaudit.records import record
+
+if TYPE_CHECKING:
+    from ropeaudit.encodings.core import Array
 
 SLUG = "degenerate-block"
 NEEDS = "encoding"
@@ -60,19 +65,16 @@ def run(case: Case, params: Params) -> Iterator[Outcome]:
 
 
 def _judge(case: Case, look: Look, params: Params) -> Outcome:
-    import numpy as np
-
     if look.is_bias or look.spectrum.order < 2:
         return skipped(look, BIAS if look.is_bias else "it has no Jordan blocks")
     furthest = reach(case, look)
     if furthest is None:
         return skipped(look, NO_LENGTH)
-    eta, length = shear(look)
-    reached = np.abs(eta)[..., look.blocks] * tau(float(furthest), length)
+    reached = _reached(look, float(furthest))
     flat = reached < params.tolerance
     if not flat.any():
         return passed(look)
-    start = bool((eta == 0).all())
+    start = bool((reached == 0).all())
     count = int(flat.sum())
     order = look.spectrum.order
     what = "is" if count == 1 else "are"
@@ -91,3 +93,15 @@ def _judge(case: Case, look: Look, params: Params) -> Outcome:
         },
         location=place(look),
     )
+
+
+def _reached(look: Look, distance: float) -> Array:
+    """(layers, heads, blocks): the shear at a distance; of jets the largest of their powers."""
+    import numpy as np
+
+    own = jets(look)
+    if own is None:
+        eta, length = shear(look)
+        return np.asarray(np.abs(eta)[..., look.blocks] * tau(distance, length))
+    powers = np.abs(coefficients(own, np.array([distance])))[:, 0]
+    return np.asarray((powers[1:] / np.where(powers[0] > 0, powers[0], 1.0)).max(0))

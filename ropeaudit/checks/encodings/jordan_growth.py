@@ -47,10 +47,12 @@ from ropeaudit.checks.encodings._look import (
 )
 from ropeaudit.checks.interface import Case
 from ropeaudit.encodings import _growth as growth
+from ropeaudit.encodings import _jordan
 from ropeaudit.findings import Outcome, Severity, Status
 from ropeaudit.records import record
 
 if TYPE_CHECKING:
+    from ropeaudit.encodings._jordan import Numbers
     from ropeaudit.encodings.core import Array
 
 SLUG = "jordan-growth"
@@ -74,6 +76,13 @@ def shear(look: Look) -> tuple[Array, float | None]:
     bounded = spectrum.tau == "bounded"
     length = float(look.encoding.settings["train_context"]) if bounded else None
     return spectrum.eta * spectrum.eta_scale, length
+
+
+def jets(look: Look) -> Numbers | None:
+    """The numbers of blocks whose powers of the shear have coefficients of their own."""
+    numbers = getattr(look.module, "numbers", None)
+    found: Numbers | None = None if numbers is None else numbers(look.encoding)
+    return None if found is None or found.jets is None else found
 
 
 def _judge(case: Case, look: Look) -> Outcome:
@@ -106,6 +115,10 @@ def _norms(look: Look, gamma: Array, eta: Array, length: float | None, distances
     import numpy as np
 
     d = distances[:, None, None, None]
+    own = jets(look)
+    if own is not None:
+        sizes = np.abs(_jordan.coefficients(own, distances)).sum(0)
+        return np.asarray(np.exp(-gamma * d) * sizes)
     sheared = eta * growth.tau(d, length)
     if look.spectrum.order == 2:
         return np.asarray(growth.operator_norm(gamma, sheared, d))

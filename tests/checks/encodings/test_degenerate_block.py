@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ropeaudit.checks.encodings import degenerate_block as check
 from ropeaudit.findings import Status
+from ropeaudit.records import replace
 from tests.checks.encodings import by_hand as make
+from tests.encodings.jordan_models import read
 
 
 def test_the_start_of_public_code_is_named() -> None:
@@ -33,3 +35,11 @@ def test_others_have_no_blocks() -> None:
     assert make.only(check, make.mixed([(1.0, 0.5)])).status is Status.SKIP
     assert make.only(check, make.alibi()).status is Status.SKIP
     assert make.only(check, make.jordan(length=None)).status is Status.SKIP
+
+
+def test_any_power_of_jets_makes_a_block() -> None:
+    third = read("jordan_jetmix_m4_c100_g000_g000_g050")
+    assert make.only(check, third).status is Status.PASS
+    none = {k: v * (k != "raw_jet_coefficients") for k, v in third.parameters.items()}
+    found = make.only(check, replace(third, parameters=none))
+    assert found.evidence["as_initialised"] is True

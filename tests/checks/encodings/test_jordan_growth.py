@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from ropeaudit.checks.encodings import jordan_growth as check
 from ropeaudit.encodings import jordan
 from ropeaudit.findings import Severity, Status
+from ropeaudit.records import replace
 from tests.checks.encodings import by_hand as make
+from tests.encodings.jordan_models import read
 from tests.encodings.vectors import VECTORS
 
 GROWTH = VECTORS["jordan_growth"]
@@ -67,3 +69,17 @@ def test_damping_alone_never_grows_and_no_length_is_a_skip() -> None:
     assert make.only(check, make.jordan(eta=(0.0, 0.0), length=65)).status is Status.PASS
     assert make.only(check, make.jordan(length=None)).status is Status.SKIP
     assert make.only(check, make.alibi()).status is Status.SKIP
+
+
+def test_jets_grow_by_their_own_coefficients() -> None:
+    encoding = read("jordan_jetmix_m4_c001_g001_g090_g001")
+    found = make.only(check, encoding)
+    assert found.severity is Severity.INFO
+    lags = np.linspace(0.0, 1023.0, 400)
+    norms = np.linalg.norm(jordan.pairwise(encoding, lags)[:, 0, 0], 2, axis=(-2, -1))
+    plain = 1 + 0.01 + 0.01**2 / 2 + 0.01**3 / 6  # as if the powers were those of g_1
+    assert plain < norms.max() <= found.evidence["peak"]
+    assert found.evidence["peak"] == pytest.approx(norms.max(), rel=0.1)
+    zero = {k: v * (0.0 if k == "raw_jet_coefficients" else 1.0) for k, v in
+            encoding.parameters.items()}  # fmt: skip
+    assert make.only(check, replace(encoding, parameters=zero)).status is Status.PASS
