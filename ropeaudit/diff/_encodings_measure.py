@@ -13,9 +13,8 @@ from ropeaudit.diff.interface import Likeness
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
 
-TURNED = 1e-4
-"""Relative distance of generators beyond which equal spectra turn in other planes; rounding of
-float32 parameters beside a symmetric part of size 1 stays below it."""
+_CLEAR = 1e3
+"""Times the noise, from which a frequency is not rounding."""
 _DAMPING = ("damping", "shear", "slope")
 
 
@@ -127,11 +126,20 @@ def _frequencies(
         size = np.abs(left - right)
         drift = size * reach
     steps = _steps(left, right, size)
-    noisy = size <= noise[..., None, None]
+    floor = noise[..., None, None]
+    noisy = size <= floor
+    left, right = _stopped(left, right, floor), _stopped(right, left, floor)
     drift = np.minimum(drift, math.pi)
     return _summed(
         a, b, "frequency", (x, y), left, right, steps, drift, noisy, tolerance, joint=joint
     )
+
+
+def _stopped(own: Array, other: Array, floor: Array) -> Array:
+    """``own`` with 0 for what is rounding of 0 where the other side clearly turns."""
+    import numpy as np
+
+    return np.asarray(np.where((own <= floor) & (other > _CLEAR * floor), 0.0, own))
 
 
 def _scalars(
@@ -271,20 +279,3 @@ def _layer(a: Side, b: Side, at: int, count: int) -> int | None:
 
 def _head(a: Side, b: Side, at: int, count: int) -> int | None:
     return None if count == 1 and max(a.heads, b.heads) > 1 else at
-
-
-def basis(a: Side, b: Side) -> float | None:
-    """Largest relative distance of the generators of one head; None where planes are not learned.
-
-    The nearer of both directions of turning: a generator and its negative are one encoding.
-    """
-    import numpy as np
-
-    x, y = a.generators, b.generators
-    if x is None or y is None or x.shape[-1] != y.shape[-1] or len(x) != len(y):
-        return None
-    if any(m != n and 1 not in (m, n) for m, n in zip(x.shape[1:3], y.shape[1:3], strict=True)):
-        return None
-    size = np.sqrt((np.abs(x) ** 2).sum((0, -2, -1)))
-    apart = np.minimum(*(np.sqrt((np.abs(x - s * y) ** 2).sum((0, -2, -1))) for s in (1.0, -1.0)))
-    return float((apart / np.where(size > 0, size, 1.0)).max(initial=0.0))

@@ -14,6 +14,9 @@ from ropeaudit.schedule.core import Schedule
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
 
+TURNED = 1e-4
+"""Relative distance of generators beyond which equal spectra turn in other planes; rounding of
+float32 parameters beside a symmetric part of size 1 stays below it."""
 _TREE_STEPS = 1.0
 """Nothing says how deep a tree is: phases are taken at one step."""
 
@@ -189,3 +192,20 @@ def _reference(side: Side) -> float:
 
 def _is_tree(side: Side) -> bool:
     return side.kind.endswith("-tree")
+
+
+def basis(a: Side, b: Side) -> float | None:
+    """Largest relative distance of the generators of one head; None where planes are not learned.
+
+    The nearer of both directions of turning: a generator and its negative are one encoding.
+    """
+    import numpy as np
+
+    x, y = a.generators, b.generators
+    if x is None or y is None or x.shape[-1] != y.shape[-1] or len(x) != len(y):
+        return None
+    if any(m != n and 1 not in (m, n) for m, n in zip(x.shape[1:3], y.shape[1:3], strict=True)):
+        return None
+    size = np.sqrt((np.abs(x) ** 2).sum((0, -2, -1)))
+    apart = np.minimum(*(np.sqrt((np.abs(x - s * y) ** 2).sum((0, -2, -1))) for s in (1.0, -1.0)))
+    return float((apart / np.where(size > 0, size, 1.0)).max(initial=0.0))

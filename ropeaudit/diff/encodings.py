@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ropeaudit.diff import _encodings_measure as numbers
 from ropeaudit.diff import _encodings_words as words
 from ropeaudit.diff._encodings_interface import EncodingPair, QuantityDiff, Said, UnpairedEncoding
-from ropeaudit.diff._encodings_sides import Side, extents, of_encoding, of_schedule
+from ropeaudit.diff._encodings_sides import TURNED, Side, basis, extents, of_encoding, of_schedule
 from ropeaudit.diff.interface import ULP, Likeness
 from ropeaudit.diff.measure import default_length
 from ropeaudit.findings import Severity
@@ -125,22 +125,22 @@ def _pair(a: Side, b: Side, lengths: tuple[int, ...], tolerance: int) -> Encodin
     extent: tuple[float, ...] = ()
     source = "reference"
     quantities: tuple[QuantityDiff, ...] = ()
-    basis = None
+    apart = None
     if len(a.axes) == len(b.axes):
         extent, source = extents(a, b, lengths)
         quantities = tuple(numbers.quantities(a, b, extent, tolerance))
-        basis = numbers.basis(a, b)
+        apart = basis(a, b)
     equal = all(q.likeness is not Likeness.DIFFERENT for q in quantities)
-    turned = basis is not None and basis > numbers.TURNED
+    turned = apart is not None and apart > TURNED
     said = (*said, *words.constants(a, b), *words.numbers(quantities))
     notes = words.assumptions(a, b)
     if equal and turned:
-        text = words.other_planes(basis or 0.0)
+        text = words.other_planes(apart or 0.0)
         if a.is_schedule or b.is_schedule:
             notes = (*notes, text)
         else:
             said = (*said, text)
-    likeness = _likeness(quantities, bool(said), bool(basis or notes))
+    likeness = _likeness(quantities, bool(said), bool(apart or notes))
     if not quantities and not said:
         likeness = Likeness.UNKNOWN
     return EncodingPair(
@@ -151,7 +151,7 @@ def _pair(a: Side, b: Side, lengths: tuple[int, ...], tolerance: int) -> Encodin
         extent_source=source,
         tolerance=tolerance,
         quantities=quantities,
-        basis_distance=basis,
+        basis_distance=apart,
         lost=said,
         notes=notes,
         likeness=likeness,

@@ -314,3 +314,28 @@ def test_schedules_beside_encodings_answer_to_schedules() -> None:
     assert [u.reason for u in found.unpaired_encodings] == ["B has no rope-mixed encoding"]
     assert found.verdict is Likeness.DIFFERENT
     assert compare(both, both).verdict is Likeness.SAME
+
+
+@pytest.mark.parametrize("recipe", ["zero:from=0,to=1", "int4:sym", "keep:from=0,to=0"])
+def test_planes_of_a_matrix_that_stopped(recipe: str) -> None:
+    """An eigenvalue that is rounding of 0 is 0, as the recipe says."""
+    (block,) = recognised({build.LIERE: build.liere(8)}, options={"grid": "14x14"})
+    raw = np.array(build.liere(8))
+    raw[1] = 0.5 * raw[0]
+    (commuting,) = recognised({build.LIERE: raw}, options={"grid": "14x14"})
+    assert of(commuting).spectrum(commuting).joint
+    for a in (ape(ANGLES), block, commuting):
+        variant = make((), recipe, (a,))
+        (measure,) = variant.encodings[0].measures
+        found = diff(a, variant.encodings[0].encoding).encodings[0]
+        assert found.max_abs_dlog == pytest.approx(measure.max_abs_dlog, rel=1e-4)
+        assert measure.max_abs_dlog == math.inf or recipe == "int4:sym"
+    # A slow frequency is none: RoPE with a large base beside its own APE.
+    slow = np.array([1.0, 1e-2, 1e-5, 1.2e-7])
+    schedule = replace(plain(dim=8, trained=128), inv_freq=tuple(map(float, slow)))
+    exact = np.zeros((1, 8, 8))
+    for k, v in enumerate(slow):
+        exact[0, k, k + 4] = -v
+    (encoding,) = recognised({build.APE: exact}, options={"ape-decay": "none"})
+    rope = Subject(target="r", format="hf-config", schedules=(schedule,))
+    assert compare(rope, subject(encoding)).encodings[0].max_abs_dlog < 1e-6
