@@ -5,7 +5,7 @@
 
 A rule page comes from the rule's entries in the packs and from its check's docstring. A sample is
 what the command in its marker prints, run in the repository's root. Closed forms are those that
-real configs state.
+real configs state. The page on engines is what their readers make of measured files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+import readers_page  # noqa: E402
 
 from ropeaudit.cli.app import run  # noqa: E402  (the checkout's own, not an installed one)
 from ropeaudit.exact import statement  # noqa: E402
@@ -54,6 +56,8 @@ def pages() -> Iterator[tuple[Path, str]]:
     for entry in entries:
         yield ROOT / "docs" / "rules" / f"{entry.id}.md", page(entry)
     yield ROOT / "docs" / "closed-forms.md", closed_forms()
+    made = NOTICE.replace("the check's docstring and the packs", "docs/readers.md.in and fixtures")
+    yield ROOT / "docs" / "readers.md", readers_page.page(made)
     for path in (ROOT / "README.md", ROOT / "docs" / "quickstart.md"):
         yield path, SAMPLE.sub(_sampled, path.read_text(encoding="utf-8"))
 
