@@ -1,8 +1,8 @@
 """Engines that would build another schedule from the same file, and what in the file is the cause.
 
 Causes are told from the file and from what an engine passes over: a schema that it does not look
-for, spellings that conflict, a number that is left to defaults, or a spelling that it ignores
-wherever it stands. Only the last one cannot be helped by another spelling.
+for, spellings that conflict, a number that is left to defaults, a key that the reference does not
+read, or a kind of value that the engine does not know.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ropeaudit.document import Document
 from ropeaudit.facts import Location, Observation, Oddity
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
+from ropeaudit.schedule.keys import FRACTIONS, WIDTHS
 from ropeaudit.schedule.views import Distance, View
 
 BASE_KEYS = ("rope_theta", "rotary_emb_base")
@@ -30,14 +31,17 @@ class Cause(StrEnum):
 
     SCHEMA = "schema"
     """The values stand in a schema that the engine does not look for."""
-    INSIDE = "inside"
-    """The base stands beside the scaling, and the engine looks for it inside."""
+    PLACE = "place"
+    """The base stands beside the scaling, or the original length of longrope inside of it, and the
+    engine looks for it in the other place."""
     CONFLICT = "conflict"
     """Two spellings say two things."""
     DEFAULT = "default"
     """A number is left out, and engines have different defaults."""
+    DEAD = "dead"
+    """The engine reads what the reference does not."""
     SPELLING = "spelling"
-    """What is written is of a kind that the engine does not know; no other spelling helps."""
+    """What is written is of a kind that the engine does not know."""
 
 
 @record()
@@ -76,21 +80,36 @@ def _cause(case: Case, view: View, distance: Distance) -> Cause:
     if conflict is not None and _takes_a_side(view, conflict):
         return Cause.CONFLICT
     ignored = view.ignored
-    new = any("/rope_parameters" in p for p in ignored)
-    old = [p for p in ignored if "/rope_parameters" not in p]
-    if new and not old:
+    if ignored and all(_is_new_schema(p) for p in ignored):
         return Cause.SCHEMA
     if view.reader.startswith(NULL_WINS) and null_schema(case) is not None:
         return Cause.CONFLICT
     words = distance.words
-    if words and all(w.startswith("base ") for w in words) and base_outside(case):
-        return Cause.INSIDE
+    kinds = {s.rope_type for s in case.subject.built()}
+    if _only(words, "base ") and base_outside(case):
+        return Cause.PLACE
+    if _only(words, "original length ") and ignored and "longrope" in kinds:
+        return Cause.PLACE
+    if any(" added" in w for w in words):
+        return Cause.DEAD
+    if distance.width and not ignored:
+        return Cause.DEAD if _states_width(case) else Cause.DEFAULT
     defaulted = {o.kind for o in case.subject.observations}
     if _only(words, "original length ") and Oddity.ORIGINAL_DEFAULTED in defaulted:
         return Cause.DEFAULT
     if _only(words, "base ") and Oddity.BASE_DEFAULTED in defaulted:
         return Cause.DEFAULT
     return Cause.SPELLING
+
+
+def _is_new_schema(pointer: str) -> bool:
+    """Whether it is a whole dict of the new schema, or the base in it."""
+    block, _, inner = pointer.partition("/rope_parameters")
+    return block != pointer and (inner.rsplit("/", 1)[-1] in ("", *BASE_KEYS) or "_att" in inner)
+
+
+def _states_width(case: Case) -> bool:
+    return any(key in node for _, node in nodes(case.document) for key in (*FRACTIONS, *WIDTHS))
 
 
 def _only(words: Sequence[str], start: str) -> bool:

@@ -56,7 +56,7 @@ def run(case: Case, params: Params) -> Iterator[Outcome]:
         return
     found = misreadings(case)
     new = [m for m in found if m.cause is Cause.SCHEMA]
-    inside = [m for m in found if m.cause is Cause.INSIDE]
+    inside = [m for m in found if m.cause is Cause.PLACE and m.words[0].startswith("base ")]
     if new:
         yield _new_only(case, new)
     if inside:

@@ -15,11 +15,12 @@ in the factors.
 **Fails when.** One does not. For an engine that was asked for it has the rule's severity from a
 phase drift of ``error_phase`` on, or when base, scaling, width, layers or a factor are others;
 a warning from ``warning_phase``; below it is information. For an engine that nobody asked for it is
-a warning where the file leaves it a choice (one schema only, spellings that conflict, a number left
-to defaults), and information where the file is written as such files are and the engine alone is at
-fault; engines with the same fault are then one finding. An engine that was asked for and stops at
-the file says so itself: information. Unknown when nothing is known about what an engine that was
-asked for by its name does with such a model. Skipped for files without a config.
+a warning where the file leaves it a choice: one schema only, spellings that conflict, a number left
+to defaults, a key that the reference does not read. It is information where the file is written as
+such files are and the engine alone is at fault. Engines with the same fault are then one finding.
+An engine that was asked for and stops at the file says so itself: information. Unknown when nothing
+is known about what an engine that was asked for by its name does with such a model. Skipped for
+files without a config.
 
 **Exactness.** Tables of each engine's rules in float32, within 2e-5 in log of what the engines
 themselves build. Phase drift is taken at the declared length, ``min(|a - b| * L, pi)``.
@@ -115,12 +116,16 @@ def _told(case: Case, group: list[Misreading], params: Params) -> Outcome:
 
 
 _FIX = {
-    Cause.SCHEMA: "Write the values in both schemas: ropeaudit normalise does it.",
-    Cause.INSIDE: "Write rope_theta inside rope_scaling too: ropeaudit normalise does it.",
+    Cause.SCHEMA: "Write the values in both schemas: ropeaudit normalise does it, and says which "
+    "engines remain wrong.",
+    Cause.PLACE: "Write the value beside rope_scaling and inside of it: ropeaudit normalise does "
+    "it.",
     Cause.CONFLICT: "Write one value in every spelling: ropeaudit normalise does it.",
     Cause.DEFAULT: "State the number: ropeaudit normalise does it.",
-    Cause.SPELLING: "No other spelling helps: use an engine that reads it, or convert the values "
-    "for this one.",
+    Cause.DEAD: "Remove what the reference does not read, if the weights were trained as it reads "
+    "the file: ropeaudit normalise does it.",
+    Cause.SPELLING: "Use an engine that reads it, or convert the values for this one; ropeaudit "
+    "normalise says whether another spelling helps.",
 }
 
 
@@ -138,7 +143,7 @@ def _severity(found: Misreading, params: Params) -> Severity | None:
     return Severity.WARNING if drift >= params.warning_phase else Severity.INFO
 
 
-_AS_USUAL = (Cause.INSIDE, Cause.SPELLING)
+_AS_USUAL = (Cause.PLACE, Cause.SPELLING)
 """The file is as such files are, and the engine alone is at fault."""
 
 
@@ -163,7 +168,7 @@ def _where(case: Case, found: Misreading) -> Location | None:
         return conflict.location
     pointer = {
         Cause.SCHEMA: new_schema(case),
-        Cause.INSIDE: base_outside(case),
+        Cause.PLACE: ignored or base_outside(case),
         Cause.CONFLICT: null_schema(case),
     }.get(found.cause)
     named = location(case, pointer or ignored)

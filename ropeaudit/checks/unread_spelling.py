@@ -1,11 +1,11 @@
-"""What is written is of a kind that some engine does not read, wherever it stands.
+"""What is written is of a kind that some engine does not read.
 
-**What it checks.** Keys and kinds of scaling that an engine passes over or stops at and that no
-other spelling would make it read: ``attention_factor``, ``truncate``, the betas of yarn, dynamic
+**What it checks.** Keys and kinds of scaling that an engine passes over or stops at, wherever they
+stand: ``attention_factor``, ``truncate``, the betas of yarn, dynamic
 scaling, longrope outside of Phi-3, llama3 in CTranslate2, linear scaling in TGI. It names the
 engines, among those that were asked for or else those in use.
 
-**Why it matters.** Such a model needs an engine that reads it; the file cannot be mended.
+**Why it matters.** Such a model needs an engine that reads it; the file itself is right.
 
 **Passes when.** Every engine that knows this kind of model reads all that is written.
 
@@ -68,11 +68,11 @@ def _passed_over(case: Case) -> Iterator[Outcome]:
         yield Outcome(
             status=Status.FAIL,
             severity=None if any(m.asked for m in group) else Severity.INFO,
-            message=f"{listed(names)} {'does' if len(names) == 1 else 'do'} not read {key} here, "
-            "and no other spelling helps.",
+            message=f"{listed(names)} {'does' if len(names) == 1 else 'do'} not read {key} here.",
             evidence=evidence(case, group[0], names),
             location=location(case, _pointer(group[0], key)),
-            fix="Use an engine that reads it, or convert the values for this one.",
+            fix="Use an engine that reads it, or convert the values for this one; ropeaudit "
+            "normalise says whether another spelling helps.",
         )
 
 

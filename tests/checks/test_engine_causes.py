@@ -10,6 +10,7 @@ import pytest
 from ropeaudit.checks import conflicting_spellings, one_schema, unread_spelling
 from ropeaudit.checks._engines import Cause, listed, misreadings
 from ropeaudit.findings import Severity, Status
+from ropeaudit.normalise.run import normalise
 from tests.checks.engines import case, findings, said, view
 from tests.schedules import llama3, plain
 
@@ -118,6 +119,33 @@ def test_a_number_left_to_defaults_is_a_cause_of_its_own(tmp_path: Path) -> None
     assert found.evidence["cause"] == Cause.DEFAULT
     assert found.severity is Severity.WARNING
     assert not [f for f in findings(tmp_path, "yarn_no_orig") if f.rule in ("RA407", "RA408")]
+
+
+@pytest.mark.parametrize(
+    ("name", "reader", "cause"),
+    [
+        ("plain_new", "mlx-lm-0.32", Cause.SCHEMA),
+        ("both_conflict_theta", "exllamav3-1.6", Cause.CONFLICT),
+        ("params_null_scaling_set", "llama.cpp+tf4.57", Cause.CONFLICT),
+        ("llama3_no_orig", "exllamav3-1.6", Cause.DEFAULT),
+        ("glm4_no_prf", "exllamav3-1.6", Cause.DEFAULT),
+        ("llama_partial", "vllm-0.33", Cause.DEAD),
+        ("gemma3_flat", "llama.cpp+tf4.57", Cause.DEAD),
+        ("llama_longrope_af", "transformers-4.57", Cause.PLACE),
+        ("llama3_old", "ctranslate2+tf5.20", Cause.SPELLING),
+        ("rec_gpt_oss", "mlx-lm-0.32", Cause.SPELLING),
+        ("dynamic_old", "llama.cpp+tf5", Cause.SPELLING),
+    ],
+)
+def test_normalising_mends_every_cause_but_the_last(
+    name: str, reader: str, cause: Cause, tmp_path: Path
+) -> None:
+    (found,) = [f for f in findings(tmp_path, name, reader) if f.rule == "RA406"]
+    assert found.evidence["cause"] == cause
+    proposed = normalise(str(tmp_path), offline=True)
+    (engine,) = [e for e in proposed.engines if e.name == reader]
+    assert not engine.agreed
+    assert engine.agrees == (cause is not Cause.SPELLING)
 
 
 def test_misreadings_are_found_once_for_all_checks() -> None:
