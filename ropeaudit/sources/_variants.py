@@ -43,6 +43,12 @@ def tensors_in(data: Mapping[str, Json], file: str) -> tuple[StoredTensor, ...]:
     """The parameters that a variant lists; raises InvalidValue for entries that are none."""
     found = data.get(TENSORS)
     if found is None:
+        if data.get("encodings") and not data.get("schedules") and "recipe" in data:
+            raise InvalidValue(
+                f"{quoted_path(file)} records a variant of an encoding whose numbers no checkpoint "
+                "stores, and holds no parameters; judge the model itself with audit --apply RECIPE",
+                where="/encodings",
+            )
         return ()
     if not isinstance(found, list):
         raise _wrong(file, f"/{TENSORS}")

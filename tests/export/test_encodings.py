@@ -144,6 +144,9 @@ def test_values_outside_of_the_parameters_are_refused(tmp_path: Path) -> None:
         assert done.notes == (
             "a record: no checkpoint stores these numbers, so nothing reads them back",
         )
+        again = resolve(str(tmp_path / "v.json"))
+        assert again.error is not None
+        assert "judge the model itself with audit --apply RECIPE" in again.error.message
         (tmp_path / "v.json").unlink()
 
 
