@@ -176,3 +176,8 @@ def test_why_no_spelling_helps(name: str, engine: str, word: str, tmp_path: Path
     why = next(e.why for e in found.engines if e.name == engine)
     assert why is not None
     assert word in why
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n.startswith("rec_")])
+def test_the_advised_spelling_is_normal(name: str, tmp_path: Path) -> None:
+    assert proposal(tmp_path, vectors()[name]["config"]).status == "normal"
