@@ -54,6 +54,7 @@ def _distance(found: Distance) -> dict[str, Any]:
         "words": list(found.words),
         "max_abs_dlog": plain(found.max_abs_dlog),
         "max_phase_drift": plain(found.max_phase_drift),
+        "length": found.length,
         "attention": plain(found.attention),
         "softmax": plain(found.softmax),
         "layers": list(found.layers),

@@ -14,7 +14,9 @@ class Distance:
     """How far an engine's schedules are from the reference's.
 
     ``max_abs_dlog``: largest log distance of a channel (infinite where one is zero and the other
-    not, None where widths differ), ``max_phase_drift``: radians at the declared length, at most pi.
+    not, None where widths differ), ``max_phase_drift``: radians at ``length``, at most pi.
+    ``length``: the longest that was asked for, None where none was; then each table counts at the
+    length that it is for (declared; ``@N``; the original one for a short list).
     ``attention`` and ``softmax``: the engine's factor over the reference's, 1.0 when equal, None
     when not known. ``layers``: layers that rotate in one only; ``width`` and ``pairing``: whether
     they differ. ``schedules``: the same numbers for each schedule's name.
@@ -24,6 +26,7 @@ class Distance:
     max_phase_drift: float = 0.0
     attention: float | None = 1.0
     softmax: float | None = 1.0
+    length: int | None = None
     layers: tuple[int, ...] = ()
     width: bool = False
     pairing: bool = False

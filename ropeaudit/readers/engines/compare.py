@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from ropeaudit.document import Document
 from ropeaudit.errors import InvalidValue, quoted
+from ropeaudit.readers.engines._core_measure import Pair, extreme, max_dlog, measured, widths_differ
 from ropeaudit.readers.engines._core_words import words
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Request
 from ropeaudit.readers.engines.known import Chosen
 from ropeaudit.readers.interface import Resolution
-from ropeaudit.records import record, replace
+from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
-from ropeaudit.schedule.geometry import dlog, phase_drift
 from ropeaudit.schedule.views import Distance, View
 
 LOG_TOLERANCE = 1e-5
@@ -22,9 +21,6 @@ LOG_TOLERANCE = 1e-5
 FACTOR_TOLERANCE = 1e-4
 LAYER_COUNTS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "layer_types")
 """Keys that state how many layers there are."""
-
-Pair = tuple[Schedule, Schedule]
-"""A schedule of an engine and the reference's that serves the same layers."""
 
 
 def views(
@@ -57,7 +53,8 @@ def _view(request: Request, chosen: Chosen, against: Sequence[Schedule]) -> View
         if os.environ.get("ROPEAUDIT_DEBUG"):
             raise
         status, reason = "not_covered", _fault(request, error)
-    return seen(chosen, status, reason, built, against, silent=frozenset(_silent(request)))
+    silent, lengths = frozenset(_silent(request)), request.lengths
+    return seen(chosen, status, reason, built, against, silent=silent, lengths=lengths)
 
 
 def _silent(request: Request) -> Iterator[str]:
@@ -86,10 +83,12 @@ def seen(
     against: Sequence[Schedule] = (),
     *,
     silent: frozenset[str] = frozenset(),
+    lengths: tuple[int, ...] = (),
 ) -> View:
     """A View of ``chosen`` with its distance, where both sides have something to compare.
 
     ``silent``: aspects that cannot be compared for this target, beside the release's own.
+    ``lengths``: as for :func:`distance`.
     """
     built = built or Built()
     release = chosen.release
@@ -102,7 +101,9 @@ def seen(
         schedules=built.schedules,
         ignored=built.ignored,
         notes=(*built.notes, *((chosen.note,) if chosen.note else ())),
-        distance=distance(built.schedules, against, silent=release.silent | silent),
+        distance=distance(
+            built.schedules, against, silent=release.silent | silent, lengths=lengths
+        ),
     )
 
 
@@ -111,22 +112,26 @@ def distance(
     reference: Sequence[Schedule],
     *,
     silent: frozenset[str] = frozenset(),
+    lengths: tuple[int, ...] = (),
 ) -> Distance | None:
     """How far ``engine`` is from ``reference``; None where no component is built by both.
 
     ``silent`` names aspects without evidence, as in ``Release.silent``; they are not compared.
+    ``lengths``: those asked for, the longest of which phases are compared at.
     """
+    asked = max(lengths, default=None)
     pairs = list(paired(engine, reference))
     if not pairs:
         return None
-    each = {name: _measured(found) for name, found in _by_name(pairs).items()}
-    width = any(_widths_differ(a, b) for a, b in pairs)
+    each = {name: measured(found, asked) for name, found in _by_name(pairs).items()}
+    width = any(widths_differ(a, b) for a, b in pairs)
     dlogs = [m.dlog for m in each.values() if m.dlog is not None]
     found = Distance(
         max_abs_dlog=None if width else max(dlogs, default=0.0),
         max_phase_drift=max(m.drift for m in each.values()),
-        attention=None if "attention" in silent else _extreme(m.attention for m in each.values()),
-        softmax=None if "softmax" in silent else _extreme(m.softmax for m in each.values()),
+        attention=None if "attention" in silent else extreme(m.attention for m in each.values()),
+        softmax=None if "softmax" in silent else extreme(m.softmax for m in each.values()),
+        length=asked,
         layers=() if "layers" in silent else _layers(engine, reference),
         width=width,
         pairing="pairing" not in silent and any(a.pairing != b.pairing for a, b in pairs),
@@ -159,26 +164,8 @@ def _same(found: Distance) -> bool:
 
 
 def _tables_agree(ours: Schedule, theirs: Schedule) -> bool:
-    far = _max_dlog(ours, theirs)
+    far = max_dlog(ours, theirs)
     return far is not None and far <= LOG_TOLERANCE and ours.rotary_dim == theirs.rotary_dim
-
-
-@record()
-class _Measure:
-    """Numbers of one of the engine's schedules against all that it answers to."""
-
-    dlog: float | None
-    drift: float
-    attention: float
-    softmax: float
-
-    def as_dict(self) -> dict[str, float | None]:
-        return {
-            "max_abs_dlog": self.dlog,
-            "max_phase_drift": self.drift,
-            "attention": self.attention,
-            "softmax": self.softmax,
-        }
 
 
 def _by_name(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
@@ -187,16 +174,6 @@ def _by_name(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
     for a, b in pairs:
         found.setdefault(b.name, []).append((a, b))
     return found
-
-
-def _measured(pairs: Sequence[Pair]) -> _Measure:
-    dlogs = [d for a, b in pairs if (d := _max_dlog(a, b)) is not None]
-    return _Measure(
-        max(dlogs, default=None),
-        max(_drift(a, b) for a, b in pairs),
-        _extreme(_ratio(a.attention_scaling, b.attention_scaling) for a, b in pairs),
-        _extreme(_ratio(a.softmax_scale, b.softmax_scale) for a, b in pairs),
-    )
 
 
 def paired(engine: Sequence[Schedule], reference: Sequence[Schedule]) -> Iterator[Pair]:
@@ -232,43 +209,6 @@ def _of_layers(candidates: list[Schedule], theirs: Schedule) -> list[Schedule]:
     return [s for s in whole if not layers or s.layers is None]
 
 
-def _max_dlog(a: Schedule, b: Schedule) -> float | None:
-    """Largest log distance of a channel; None for tables of different widths."""
-    if len(a.inv_freq) != len(b.inv_freq):
-        return None
-    if a.inv_freq == b.inv_freq:
-        return 0.0
-    return max(_size(dlog(x, y)) for x, y in zip(a.inv_freq, b.inv_freq, strict=True))
-
-
-def _size(value: float) -> float:
-    return math.inf if math.isnan(value) else abs(value)
-
-
-def _widths_differ(a: Schedule, b: Schedule) -> bool:
-    return len(a.inv_freq) != len(b.inv_freq) or a.rotary_dim != b.rotary_dim
-
-
-def _drift(a: Schedule, b: Schedule) -> float:
-    """How far the phases part within the length that the table is for; 0 where none is known."""
-    length = _length(b)
-    if length is None or a.inv_freq == b.inv_freq:
-        return 0.0
-    if len(a.inv_freq) != len(b.inv_freq):
-        return math.pi
-    return max(phase_drift(x, y, length) for x, y in zip(a.inv_freq, b.inv_freq, strict=True))
-
-
-def _length(schedule: Schedule) -> int | None:
-    if not schedule.is_text:
-        return None
-    variant = schedule.variant or ""
-    if variant.startswith("@") and variant[1:].isdecimal():
-        return int(variant[1:])
-    context = schedule.context
-    return context.trained if variant == "short" else context.declared or context.trained
-
-
 def _layers(engine: Sequence[Schedule], reference: Sequence[Schedule]) -> tuple[int, ...]:
     """Layers that rotate on one side only, of the components that both have."""
     found: set[int] = set()
@@ -284,12 +224,3 @@ def _rotating(side: Sequence[Schedule], component: str) -> set[int] | None:
     if any(layers is None for layers in served):
         return None
     return {i for layers in served for i in layers or ()}
-
-
-def _ratio(ours: float, theirs: float) -> float:
-    return ours / theirs if theirs else (1.0 if ours == theirs else math.inf)
-
-
-def _extreme(ratios: Iterable[float]) -> float:
-    """The ratio farthest from 1."""
-    return max(ratios, key=lambda r: abs(math.log(r)) if 0 < r < math.inf else math.inf)

@@ -256,3 +256,25 @@ def test_loaders_of_params_json_permute_the_weights(tmp_path: Path) -> None:
         distance = found[reader]
         assert distance is not None
         assert (distance.same, distance.pairing, distance.words) == (True, False, ())
+
+
+def test_phases_part_within_the_length_that_is_asked_for() -> None:
+    table = plain(trained=4096)
+    near = with_values(table, lambda k, v: v * (1 + 1e-4))
+    at = {n: distance([near], [table], lengths=n) for n in ((), (100,), (10, 100), (200,))}
+    found = {n: d.max_phase_drift for n, d in at.items() if d is not None}
+    assert found[(100,)] == found[(10, 100)] == pytest.approx(100e-4, rel=1e-2)
+    assert found[(200,)] == pytest.approx(2 * found[(100,)], rel=1e-3)
+    assert found[()] > found[(200,)]
+    assert {n: d.length for n, d in at.items() if d} == {
+        (): None, (100,): 100, (10, 100): 100, (200,): 200
+    }  # fmt: skip
+
+
+def test_a_short_list_counts_within_the_length_that_it_serves() -> None:
+    table = replace(plain(), variant="short", context=Context(128, 4096))
+    near = with_values(table, lambda k, v: v * (1 + 1e-4))
+    for lengths, served in (((), 128), ((4096,), 128), ((64,), 64)):
+        found = distance([near], [table], lengths=lengths)
+        assert found is not None
+        assert found.max_phase_drift == pytest.approx(served * 1e-4, rel=1e-2)
