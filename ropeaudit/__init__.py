@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from ropeaudit._version import __version__
 
 if TYPE_CHECKING:
-    from ropeaudit.api import assert_safe, audit, diff, perturb, prove, read
+    from ropeaudit.api import assert_safe, audit, convert, diff, perturb, prove, read
+    from ropeaudit.convert.interface import Converted
     from ropeaudit.diff.interface import Comparison, Likeness
     from ropeaudit.errors import (
         ConfigError,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ropeaudit.findings import Finding, Severity, Verdict
     from ropeaudit.perplexity.measure import measure
     from ropeaudit.perturb.variant import Variant
+    from ropeaudit.probe.kernel import probe_kernel
     from ropeaudit.proofs.certificate import Certificate
     from ropeaudit.schedule.core import Schedule
     from ropeaudit.verdict import Report
@@ -47,6 +49,7 @@ __all__ = [
     "Certificate",
     "Comparison",
     "ConfigError",
+    "Converted",
     "Finding",
     "InvalidValue",
     "LfsPointer",
@@ -68,10 +71,12 @@ __all__ = [
     "__version__",
     "assert_safe",
     "audit",
+    "convert",
     "diff",
     "explain",
     "measure",
     "perturb",
+    "probe_kernel",
     "prove",
     "read",
 ]
@@ -79,6 +84,7 @@ __all__ = [
 _HOMES = {
     "Certificate": "proofs.certificate",
     "Comparison": "diff.interface",
+    "Converted": "convert.interface",
     "Finding": "findings",
     "Likeness": "diff.interface",
     "Report": "verdict",
@@ -88,11 +94,13 @@ _HOMES = {
     "Verdict": "findings",
     "assert_safe": "api",
     "audit": "api",
+    "convert": "api",
     "diff": "api",
     "explain": "explain",
     "measure": "perplexity.measure",
-    "prove": "api",
     "perturb": "api",
+    "probe_kernel": "probe.kernel",
+    "prove": "api",
     "read": "api",
 }
 

@@ -1,15 +1,14 @@
-"""What a program calls: audit, read, compare or prove anything, refuse a wrong schedule."""
+"""What a program calls: audit, read, compare, prove or convert, refuse a wrong schedule."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ropeaudit import _arguments as given
 from ropeaudit.audit import Bound, Options, audit_subject, audit_targets, bind
 from ropeaudit.errors import SourceError, UnsafeScheduleError, UsageError, quoted
-from ropeaudit.facts import MAX_LENGTH
 from ropeaudit.findings import Finding, Severity, Status, Verdict
 from ropeaudit.packs import load_pack
 from ropeaudit.resolve import resolve
@@ -18,6 +17,7 @@ from ropeaudit.schedule.subject import Subject
 from ropeaudit.verdict import Report, SubjectReport
 
 if TYPE_CHECKING:
+    from ropeaudit.convert.interface import Converted
     from ropeaudit.diff.interface import Comparison
     from ropeaudit.perturb.variant import Variant
     from ropeaudit.proofs.certificate import Certificate
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 MAX_LINES = 8
 """Findings that the message of ``assert_safe`` lists; the report holds all."""
 MAX_MESSAGE = 300
-_NOTHING: Mapping[str, str] = {}
 
 
 def audit(
@@ -35,7 +34,7 @@ def audit(
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
     readers: str | Iterable[str] = (),
-    encoding: Mapping[str, str] = _NOTHING,
+    encoding: Mapping[str, str] = given.NOTHING,
     allow_unknown: bool = False,
     offline: bool = False,
 ) -> Report:
@@ -49,16 +48,16 @@ def audit(
     audited all the same. Raises UsageError for wrong arguments and PackError for a wrong pack.
     """
     options = Options(
-        packs=_names(rules),
-        fail_on=_severity(fail_on),
+        packs=given.names(rules),
+        fail_on=given.severity(fail_on),
         allow_unknown=allow_unknown,
-        contexts=_lengths(contexts),
-        overrides=_texts(overrides),
-        readers=_engines(readers),
-        encoding=_stated(encoding),
+        contexts=given.lengths(contexts),
+        overrides=given.texts(overrides),
+        readers=given.engines(readers),
+        encoding=given.stated(encoding),
         offline=offline,
     )
-    return audit_targets([_target(t) for t in targets], options)
+    return audit_targets([given.target_of(t) for t in targets], options)
 
 
 def read(
@@ -67,7 +66,7 @@ def read(
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
     readers: str | Iterable[str] = (),
-    encoding: Mapping[str, str] = _NOTHING,
+    encoding: Mapping[str, str] = given.NOTHING,
     offline: bool = False,
 ) -> Subject:
     """The schedules of one target, as ``audit`` would judge them; arguments as there.
@@ -75,11 +74,11 @@ def read(
     ``error`` is set where the target cannot be read. Raises UsageError for wrong arguments.
     """
     return resolve(
-        _target(target),
-        contexts=_lengths(contexts),
-        overrides=_texts(overrides),
-        readers=_engines(readers),
-        encoding=_stated(encoding),
+        given.target_of(target),
+        contexts=given.lengths(contexts),
+        overrides=given.texts(overrides),
+        readers=given.engines(readers),
+        encoding=given.stated(encoding),
         offline=offline,
     )
 
@@ -91,7 +90,7 @@ def diff(
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
     ulp: int | None = None,
-    encoding: Mapping[str, str] = _NOTHING,
+    encoding: Mapping[str, str] = given.NOTHING,
     fail_on: str | Severity = "info",
     allow_unknown: bool = False,
     offline: bool = False,
@@ -101,24 +100,24 @@ def diff(
     ``contexts``: lengths in positions to take the phase drift at, instead of the trained one;
     ``overrides``: texts as for ``audit``, for one side with ``a:`` or ``b:`` in front; ``ulp``:
     float32 steps that count as equivalent, by default 4, and 16 between tables of different
-    arithmetic; ``encoding``: as for ``audit``, for both sides. ``fail_on`` and ``allow_unknown``
-    decide ``exit_code`` alone. A target that cannot be read is a subject with ``error`` set. Raises
-    UsageError for wrong arguments.
+    arithmetic; ``encoding``: as for ``audit``, names for one side with ``a:`` or ``b:`` in front.
+    ``fail_on`` and ``allow_unknown`` decide ``exit_code`` alone. A target that cannot be read is a
+    subject with ``error`` set. Raises UsageError for wrong arguments.
     """
     from ropeaudit.diff import compare
 
     if ulp is not None and (isinstance(ulp, bool) or not isinstance(ulp, int) or ulp < 0):
         raise UsageError(f"ulp is {quoted(ulp)}, expected a whole number of steps, such as 4")
     options = compare.Options(
-        contexts=_lengths(contexts),
-        overrides=_texts(overrides),
+        contexts=given.lengths(contexts),
+        overrides=given.texts(overrides),
         ulp=ulp,
-        encoding=(_stated(encoding),) * 2,
-        fail_on=_severity(fail_on),
+        encoding=given.sided(encoding),
+        fail_on=given.severity(fail_on),
         allow_unknown=allow_unknown,
         offline=offline,
     )
-    return compare.compare_targets(_target(a), _target(b), options)
+    return compare.compare_targets(given.target_of(a), given.target_of(b), options)
 
 
 def prove(
@@ -128,7 +127,7 @@ def prove(
     candidates: bool = False,
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
-    encoding: Mapping[str, str] = _NOTHING,
+    encoding: Mapping[str, str] = given.NOTHING,
     offline: bool = False,
 ) -> Certificate:
     """Decide every claim about every schedule of the targets; targets as in ``audit``.
@@ -143,13 +142,13 @@ def prove(
     if isinstance(ulp, bool) or not isinstance(ulp, int) or ulp < 0:
         raise UsageError(f"ulp is {quoted(ulp)}, expected a whole number of steps, such as 8")
     return certify(
-        [_target(t) for t in targets],
+        [given.target_of(t) for t in targets],
         ulp=ulp,
-        require=_several(require, str, "require", "names of claims"),
+        require=given.several(require, str, "require", "names of claims"),
         candidates=candidates,
-        contexts=_lengths(contexts),
-        overrides=_texts(overrides),
-        encoding=_stated(encoding),
+        contexts=given.lengths(contexts),
+        overrides=given.texts(overrides),
+        encoding=given.stated(encoding),
         offline=offline,
     )
 
@@ -160,7 +159,7 @@ def perturb(
     *,
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
-    encoding: Mapping[str, str] = _NOTHING,
+    encoding: Mapping[str, str] = given.NOTHING,
     offline: bool = False,
 ) -> Variant:
     """A variant of what ``read`` gives for ``target``, or of a Schedule or Subject.
@@ -183,6 +182,46 @@ def perturb(
     return make(found.schedules, recipe, found.encodings)
 
 
+def convert(
+    target: Any,
+    to: str,
+    *,
+    name: str | None = None,
+    heads: int | None = None,
+    matrix: str | None = None,
+    contexts: int | Iterable[int] = (),
+    overrides: str | Iterable[str] = (),
+    encoding: Mapping[str, str] = given.NOTHING,
+    offline: bool = False,
+) -> Converted:
+    """``target``, or a Subject that was read, as an encoding of the form ``to``: ``ape``, ``rope``.
+
+    ``name``: which schedule or encoding, of several; ``heads``: heads to write where the source
+    does not say; ``matrix``: ``map``, ``generator`` or ``parameter`` where the target is a file of
+    plain matrices; the rest as for ``read``. The result holds ``tensors``, the ``basis`` that goes
+    into the projections of queries and keys, and the ``residual``. Raises UsageError for wrong
+    arguments and where mathematics has no such conversion, SourceError for what cannot be read.
+    """
+    from ropeaudit.convert import interface, reading
+
+    if heads is not None and (isinstance(heads, bool) or not isinstance(heads, int) or heads < 1):
+        raise UsageError(f"heads is {quoted(heads)}, expected a whole number from 1 on")
+    form = interface.target(to)
+    if isinstance(target, Subject):
+        source = reading.of_subject(target, name)
+    else:
+        source = reading.read(
+            given.target_of(target),
+            matrix=matrix,
+            name=name,
+            encoding=given.stated(encoding),
+            contexts=given.lengths(contexts),
+            overrides=given.texts(overrides),
+            offline=offline,
+        )
+    return form.convert(source, heads=heads)
+
+
 def assert_safe(
     model: Any,
     *,
@@ -198,10 +237,10 @@ def assert_safe(
     (no rotary table, tensors without values, an undecided rule) unless ``allow_unknown``. Costs
     milliseconds: only frequency tables are read, never a weight.
     """
-    level = _severity(fail_on)
-    lengths = _lengths(contexts)
-    subject = resolve(_target(model), contexts=lengths)
-    report = audit_subject(subject, _rules(_names(rules)), contexts=lengths, fail_on=level)
+    level = given.severity(fail_on)
+    lengths = given.lengths(contexts)
+    subject = resolve(given.target_of(model), contexts=lengths)
+    report = audit_subject(subject, _rules(given.names(rules)), contexts=lengths, fail_on=level)
     if report.verdict is Verdict.FAIL:
         raise UnsafeScheduleError(_refusal(report, level))
     if report.verdict is Verdict.UNKNOWN and not allow_unknown:
@@ -212,62 +251,6 @@ def assert_safe(
 @lru_cache(maxsize=16)
 def _rules(names: tuple[str, ...]) -> tuple[Bound, ...]:
     return bind(load_pack(name) for name in names)
-
-
-def _target(target: Any) -> Any:
-    return os.fspath(target) if isinstance(target, str | os.PathLike) else target
-
-
-def _names(rules: str | Iterable[str]) -> tuple[str, ...]:
-    found = _several(rules, str, "rules", "names or paths of packs")
-    if not found:
-        raise UsageError("rules is empty: nothing would be judged; name a pack, such as core")
-    return found
-
-
-def _lengths(contexts: int | Iterable[int]) -> tuple[int, ...]:
-    found: tuple[int, ...] = _several(contexts, int, "contexts", "lengths in positions")
-    wrong = [n for n in found if isinstance(n, bool) or not 1 <= n <= MAX_LENGTH]
-    if wrong:
-        raise UsageError(
-            f"contexts are lengths from 1 to {MAX_LENGTH} positions, not {quoted(wrong[0])}"
-        )
-    return found
-
-
-def _engines(readers: str | Iterable[str]) -> tuple[str, ...]:
-    return _several(readers, str, "readers", "names of engines, such as vllm, or all")
-
-
-def _texts(overrides: str | Iterable[str]) -> tuple[str, ...]:
-    return _several(overrides, str, "overrides", "texts such as rope_theta=1e6")
-
-
-def _stated(encoding: Mapping[str, str]) -> dict[str, str]:
-    texts = (*encoding, *encoding.values()) if isinstance(encoding, Mapping) else None
-    _several(texts, str, "encoding", 'texts by name, such as {"grid": "14x14"}')
-    return dict(encoding)
-
-
-def _several(given: Any, kind: type, name: str, expected: str) -> tuple[Any, ...]:
-    """One value of ``kind`` or any number of them; raises UsageError for anything else."""
-    found = (given,) if isinstance(given, kind) else given
-    if not isinstance(found, Iterable):
-        raise UsageError(f"{name} is {quoted(given)}, expected {expected}")
-    found = tuple(found)
-    wrong = [v for v in found if not isinstance(v, kind)]
-    if wrong:
-        raise UsageError(f"{name} are {expected}, not {quoted(wrong[0])}")
-    return found
-
-
-def _severity(level: str | Severity) -> Severity:
-    if isinstance(level, Severity):
-        return level
-    try:
-        return Severity.parse(level)
-    except (KeyError, AttributeError):
-        raise UsageError(f"fail_on is {quoted(level)}, expected error, warning or info") from None
 
 
 def _refusal(report: SubjectReport, level: Severity) -> str:

@@ -35,6 +35,7 @@ def test_every_error_is_public() -> None:
 def test_the_names_that_were_promised() -> None:
     promised = {"audit", "read", "assert_safe", "Schedule", "Report", "Finding", "Verdict"}
     assert promised | {"Severity", "__version__"} <= set(ropeaudit.__all__)
+    assert {"convert", "diff", "perturb", "probe_kernel", "prove"} <= set(ropeaudit.__all__)
     assert issubclass(ropeaudit.UnsafeScheduleError, AssertionError)
 
 
@@ -60,6 +61,15 @@ def test_audit_is_the_function_whatever_is_imported_first(first: str) -> None:
         "print(callable(ropeaudit.audit), audit is ropeaudit.audit, callable(audit_targets))"
     )
     assert run(code) == "True True True"
+
+
+def test_functions_that_share_the_name_of_a_package_stay_functions() -> None:
+    code = (
+        "import ropeaudit, ropeaudit.convert.ape, ropeaudit.diff.compare, ropeaudit.probe.kernel\n"
+        "from ropeaudit.convert import rope\nfrom ropeaudit import convert, diff, probe_kernel\n"
+        "print(callable(convert), callable(diff), convert is ropeaudit.convert, rope.NAME)"
+    )
+    assert run(code) == "True True True rope"
 
 
 def test_importing_the_package_loads_nothing_dear() -> None:

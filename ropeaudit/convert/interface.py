@@ -10,6 +10,7 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ropeaudit.errors import UsageError, quoted, suggestion
@@ -95,15 +96,14 @@ class Target(Protocol):
 @cache
 def targets() -> Mapping[str, Any]:
     """Every target by name, found by folder."""
-    import ropeaudit.convert as package
-
+    # By path, since ropeaudit.convert is the function of that name.
     own = {"interface", "reading"}
     names = (
         info.name
-        for info in pkgutil.iter_modules(package.__path__)
+        for info in pkgutil.iter_modules([str(Path(__file__).parent)])
         if info.name[0] != "_" and info.name not in own
     )
-    found = (import_module(f"{package.__name__}.{name}") for name in sorted(names))
+    found = (import_module(f"{__package__}.{name}") for name in sorted(names))
     return {module.NAME: module for module in found}
 
 

@@ -22,7 +22,7 @@ _SUFFIXES = (".npy", ".safetensors")
 
 
 def read(
-    target: str,
+    target: Any,
     *,
     matrix: str | None = None,
     name: str | None = None,
@@ -31,7 +31,7 @@ def read(
     overrides: Sequence[str] = (),
     offline: bool = False,
 ) -> Source:
-    """The source of a conversion.
+    """The source of a conversion; ``target`` is a path, an id of the hub, or a live module.
 
     ``matrix``: the target is a file of plain matrices, each a ``map`` W (position p turns by
     ``W^p``), a skew ``generator`` B or a ``parameter`` A with ``B = A - A^T``. ``name``: which
@@ -39,8 +39,8 @@ def read(
     UsageError where a choice is missing, Refused for what no conversion takes.
     """
     if matrix is not None:
-        return _matrices(target, matrix)
-    made = _made(target)
+        return _matrices(str(target), matrix)
+    made = _made(target) if isinstance(target, str) else None
     if made is not None:
         return made
     from ropeaudit.resolve import resolve
@@ -48,13 +48,16 @@ def read(
     subject = resolve(
         target, contexts=contexts, overrides=overrides, encoding=encoding or {}, offline=offline
     )
-    if subject.error is not None:
-        raise SourceError(subject.error.message, where=subject.error.where)
     return of_subject(subject, name)
 
 
 def of_subject(subject: Subject, name: str | None = None) -> Source:
-    """The one schedule or encoding of ``subject``, or the one called ``name``."""
+    """The one schedule or encoding of ``subject``, or the one called ``name``.
+
+    Raises as :func:`read` does.
+    """
+    if subject.error is not None:
+        raise SourceError(subject.error.message, where=subject.error.where)
     if not (subject.schedules or subject.encodings):
         why = "; ".join(dict.fromkeys(n.message for n in subject.notes)) or "no encoding was found"
         raise SourceError(f"nothing to convert in {quoted(subject.target)}: {quoted(why, 300)}")
@@ -70,7 +73,7 @@ def of_subject(subject: Subject, name: str | None = None) -> Source:
     if name is None and len(several) > 1:
         raise UsageError(
             f"{quoted(subject.target)} has {len(several)} to convert: "
-            f"{', '.join(map(quoted, several))}; choose one with --name"
+            f"{', '.join(map(quoted, several))}; choose one by name (--name)"
         )
     chosen = known[several[0] if name is None else name]
     if isinstance(chosen, Schedule):

@@ -8,16 +8,17 @@ puts into a logit can express. After arXiv 2605.04217v2, section 5.1 and table 3
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from ropeaudit.errors import UsageError, quoted
+from ropeaudit._arguments import several
+from ropeaudit.errors import UsageError, quoted, suggestion
 from ropeaudit.probe import _published as published
 from ropeaudit.probe import _solve as solve
 from ropeaudit.probe._bases import DEFAULT, Basis, basis
 from ropeaudit.probe._digits import Comparison, compare
 from ropeaudit.probe._expression import Expression, parse
-from ropeaudit.records import field, record, replace
+from ropeaudit.records import field, record, record_fields, replace
 
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
@@ -142,6 +143,25 @@ def run(
         is_published=same,
         notes=tuple(_notes(cells, fits)),
     )
+
+
+def probe_kernel(
+    *, targets: str | Iterable[str] = (), bases: str | Iterable[str] = (), **settings: Any
+) -> Result:
+    """:func:`run` with the fields of :class:`Settings` as arguments, such as ``length=64``.
+
+    Raises UsageError as ``run`` does, and for a setting that is not known or no number.
+    """
+    for name, value in settings.items():
+        if name not in (known := record_fields(Settings)):
+            raise UsageError(f"no setting is called {quoted(name)}{suggestion(name, known)}")
+        kind = int | float if name in ("theta", "gamma", "ridge") else int
+        values = several(value, int, name, "lags") if name == "lengths" else (value,)
+        settings[name] = values if name == "lengths" else value
+        if not all(isinstance(v, kind) and not isinstance(v, bool) for v in values):
+            raise UsageError(f"{name} is {quoted(value)}, expected a number")
+    many = [several(v, str, n, "texts") for n, v in (("targets", targets), ("bases", bases))]
+    return run(Settings(**settings), targets=many[0], bases=many[1])
 
 
 def _target(text: str) -> tuple[str, Expression]:
