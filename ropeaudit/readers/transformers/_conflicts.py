@@ -14,7 +14,6 @@ from ropeaudit.readers.transformers._odd import SAME_TYPE, odd, small
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.keys import BASES, FRACTIONS, WIDTHS
 
-
 _FILLED = ("original_max_position_embeddings", "partial_rotary_factor")
 
 
