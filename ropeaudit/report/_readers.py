@@ -80,24 +80,46 @@ def table(ink: Ink, subject: Subject) -> None:
     beside = ink.view.width - start >= _NARROWEST
     heads = [pad(t, w) for t, w in zip(titles, widths, strict=False)]
     ink.line((f"  {'  '.join([*heads, titles[-1]] if beside else heads)}", "dim"))
-    for view, row, sentences in zip(subject.views, rows, said, strict=True):
-        cells = "  ".join(pad(c, w) for c, w in zip(row, widths, strict=True))
-        _row(ink, cells, sentences, _STYLES[_word(view)], start if beside else None)
+    for held in _alike(subject.views, said):
+        lines = ["  ".join(pad(c, w) for c, w in zip(rows[k], widths, strict=True)) for k in held]
+        lines[1:] = [safe(rows[k][0]) for k in held[1:]]
+        style = _STYLES[_word(subject.views[held[0]])]
+        _row(ink, lines, said[held[0]], style, start if beside else None)
 
 
-def _row(ink: Ink, cells: str, sentences: Sequence[str], style: str, start: int | None) -> None:
-    """Numbers, and the sentences beside them from column ``start`` or else below them."""
+def _alike(views: Sequence[View], said: Sequence[Sequence[str]]) -> Iterator[list[int]]:
+    """Indices of views in a row that build nothing, for the same reason: they are told once."""
+    held: list[int] = []
+    for k, view in enumerate(views):
+        if held and (view.distance or views[held[0]].distance or said[k] != said[held[0]]):
+            yield held
+            held = []
+        held.append(k)
+    if held:
+        yield held
+
+
+def _row(
+    ink: Ink, names: Sequence[str], sentences: Sequence[str], style: str, start: int | None
+) -> None:
+    """Names with numbers, and the sentences beside them from column ``start`` or else below."""
     indent = 6 if start is None else start
     room = max(20, ink.view.width - indent)
-    lines = [line for sentence in sentences for line in wrap(sentence, room)]
-    count = sum(1 for _ in wrap(sentences[0], room))
-    parts: list[str | tuple[str, str | None]] = [f"  {cells}"]
-    if start is not None:
-        parts += ["  ", (lines[0], style)]
-        lines, count = lines[1:], count - 1
-    ink.line(*parts)
-    for k, line in enumerate(lines):
-        ink.line(" " * indent, (line, style if k < count else "dim"))
+    styled = [
+        (line, style if k == 0 else "dim")
+        for k, sentence in enumerate(sentences)
+        for line in wrap(sentence, room)
+    ]
+    if start is None:
+        for name in names:
+            ink.line(f"  {name}")
+        names = []
+    for k in range(max(len(names), len(styled))):
+        left = f"  {names[k]}" if k < len(names) else ""
+        if k < len(styled):
+            ink.line(pad(left, indent), styled[k])
+        else:
+            ink.line(left)
 
 
 def _word(view: View) -> str:

@@ -174,3 +174,15 @@ def test_from_python() -> None:
     view = resolve(case("plain_new"), readers=("transformers-4.57",)).views[0]
     assert view.distance is not None
     assert view.distance.words == ("base 10000 instead of 500000",)
+
+
+def test_one_reason_of_several_releases_is_told_once(capsys: Capture) -> None:
+    Path("config.json").write_text(json.dumps({"model_type": "nobody", "rope_theta": 1e4}))
+    run(["show", "config.json", "--reader", "mlx-lm-0.32,mlx-lm-0.28,ctranslate2"])
+    page = capsys.readouterr().out
+    assert page.count("it has no model file for nobody") == 1
+    lines = page.splitlines()
+    first = next(k for k, line in enumerate(lines) if "no model file" in line)
+    assert lines[first].split()[0] == "mlx-lm-0.32"
+    assert lines[first + 1].strip() == "mlx-lm-0.28"
+    assert lines[first + 2].split()[0] == "ctranslate2+tf5.20"

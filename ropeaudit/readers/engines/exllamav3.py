@@ -70,7 +70,7 @@ def _arch(request: Request, root: Raw) -> Arch:
     name = sole_architecture(root, request.document.file)
     entry = families().get(name)
     if entry is None:
-        raise NotCovered(f"it has no architecture module for {quoted(name)}, so it stops")
+        raise NotCovered(f"it has no architecture module for {quoted(name)}")
     if entry.get("skip"):
         raise NotCovered(f"its architecture module {entry['file']} was not looked at")
     raw = root

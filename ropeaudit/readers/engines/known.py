@@ -162,7 +162,7 @@ def _nearest(engine: Engine, wanted: str) -> Chosen:
 
 
 def _ranges(engine: Engine) -> str:
-    return ", ".join(", ".join(r.covers) or r.version for r in engine.RELEASES)
+    return ", ".join(dict.fromkeys(c for r in engine.RELEASES for c in r.covers or (r.version,)))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

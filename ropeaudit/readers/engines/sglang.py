@@ -81,7 +81,9 @@ def build(request: Request, release: Release) -> Built:
         if not same_as_reference(part, built):
             ignored.extend(_ignored(part, rule))
         notes.extend(_notes(request, part, rule))
-    return Built(schedules=tuple(schedules), ignored=tuple(ignored), notes=tuple(notes))
+    return Built(
+        schedules=tuple(schedules), ignored=tuple(dict.fromkeys(ignored)), notes=tuple(notes)
+    )
 
 
 def _rope_type(part: Part, rule: families.Rule) -> Json:

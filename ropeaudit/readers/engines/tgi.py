@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ropeaudit.errors import shown
+from ropeaudit.errors import quoted
 from ropeaudit.facts import Note
 from ropeaudit.readers.engines._attributes_loaded import V4, Loaded, Unloadable, loaded
 from ropeaudit.readers.engines._attributes_tables import (
@@ -69,7 +69,8 @@ def build(request: Request, release: Release) -> Built:
         raise Refuses("it reads config.json, and there is none")
     kind = request.config.get("model_type")
     if not isinstance(kind, str) or kind not in _COVERED:
-        raise NotCovered(f"{shown(kind)} is not served by a model of its own that was looked at")
+        named = quoted(kind) if isinstance(kind, str) else "a file without model_type"
+        raise NotCovered(f"{named} is not served by a model of its own that was looked at")
     if kind == "falcon" and request.config.get("alibi"):
         raise Refuses("its Falcon config stops at alibi")
     try:

@@ -86,7 +86,9 @@ def build(request: Request, release: Release) -> Built:
         notes.extend(_length_notes(request, part))
     if module == families.BACKEND:
         notes.append(Note("backend", "it runs transformers' own model code for this class"))
-    return Built(schedules=tuple(schedules), ignored=tuple(ignored), notes=tuple(notes))
+    return Built(
+        schedules=tuple(schedules), ignored=tuple(dict.fromkeys(ignored)), notes=tuple(notes)
+    )
 
 
 def _check_types(part: Part) -> None:

@@ -118,7 +118,7 @@ def test_heads_are_the_even_split_for_llama_and_stated_for_mistral() -> None:
     ("change", "error", "word"),
     [
         ({"model_type": "qwen3"}, NotCovered, "qwen3"),
-        ({"model_type": None}, NotCovered, "null|None"),
+        ({"model_type": None}, NotCovered, "without model_type"),
         ({"rope_scaling": {"rope_type": "odd"}}, Refuses, "odd"),
         ({"rope_scaling": {"rope_type": "yarn", "factor": 2.0}}, Refuses, "original"),
         ({"model_type": "falcon", "alibi": True}, Refuses, "alibi"),
