@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
 
 TWO_PI = 2.0 * math.pi
-EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
-"""Distance of 1 to the next number of each format that generators are stored in."""
+EPS = {"float64": 2.0**-52, "float32": 2.0**-23}
+"""Distance of 1 to the next number of the formats that generators are made in. Narrower ones hold
+what a cast has made of them, and the model has no other frequencies than those."""
 
 _PADE = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0,
@@ -34,6 +35,11 @@ _CHUNK = 1 << 15
 """Numbers of one array that are worked on at once, so that all stay in a cache."""
 _FAMILY_SEED = 7
 _TRIES = 4
+
+
+def resolution(dtype: str) -> float:
+    """Relative rounding of what was computed before it was stored as ``dtype``."""
+    return EPS.get(dtype, EPS["float32"])
 
 
 def skew_part(a: Array, *, lower: bool = False) -> Array:

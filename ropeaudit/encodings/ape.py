@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ropeaudit.encodings import _paths
 from ropeaudit.encodings._algebra import (
-    EPS,
     expm_skew,
     frequencies,
     frobenius,
     from_planes,
+    resolution,
     skew_part,
     stored_again,
 )
@@ -52,7 +52,7 @@ def spectrum(encoding: Encoding) -> Spectrum:
     blocks = _blocks(encoding)  # (axes, heads, n, n)
     every = frequencies(blocks)
     # What separates two frequencies must exceed what rounding A moves them.
-    noise = 4.0 * EPS.get(encoding.dtype, 0.0) * frobenius(blocks).max(axis=0)[None]
+    noise = 4.0 * resolution(encoding.dtype) * frobenius(blocks).max(axis=0)[None]
     if encoding.kind == "ape-grid":
         w = _along_axes(every)
         static = len(blocks) * (blocks.shape[-1] % 2)

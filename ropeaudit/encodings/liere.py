@@ -11,13 +11,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit.encodings._algebra import (
-    EPS,
     expm_family,
     frequencies,
     frobenius,
     from_planes,
     joint_vectors,
     largest_commutator,
+    resolution,
     skew_part,
 )
 from ropeaudit.encodings._liere_layout import OPTIONS, recognise
@@ -35,7 +35,7 @@ __all__ = [
 
 KINDS = ("liere",)
 _COMMUTING = 16.0
-"""Relative commutators up to this many eps of the stored format are rounding."""
+"""Relative commutators up to this many eps are rounding."""
 
 
 def spectrum(encoding: Encoding) -> Spectrum:
@@ -64,7 +64,8 @@ def spectrum(encoding: Encoding) -> Spectrum:
         joint=joint,
         static=encoding.head_dim - 2 * still.shape[-1],
         directions={} if joint else _directions(family, encoding.axes),
-        noise=4.0 * EPS.get(encoding.dtype, 0.0) * frobenius(family).max(axis=(0, 3)),
+        # Blocks of two hold their frequencies as they are.
+        noise=(g > 2) * 4.0 * resolution(encoding.dtype) * frobenius(family).max(axis=(0, 3)),
     )
 
 
@@ -77,7 +78,7 @@ def blocks(encoding: Encoding) -> Array:
 
 def commutes(encoding: Encoding, family: Array) -> bool:
     """Whether all generators commute, up to the rounding of the stored format."""
-    limit = _COMMUTING * EPS.get(encoding.dtype, 0.0)
+    limit = _COMMUTING * resolution(encoding.dtype)
     return bool((largest_commutator(family) <= limit).all())
 
 

@@ -85,10 +85,16 @@ def candidates(look: Look, group: Group) -> Any:
 
 
 def hard(look: Look, group: Group) -> Any:
-    """Pairs that the arithmetic cannot tell apart: the spectrum's noise, and float64's own."""
+    """Pairs that the arithmetic cannot tell apart: the spectrum's noise, and float64's own.
+
+    The noise is that of the largest frequencies. The slow end of a geometric table lies below it
+    and is apart all the same, so it counts as far as units are close in relation to their size.
+    """
     import numpy as np
 
-    floor = np.maximum(look.noise[..., None, None], _ROUNDING * sizes(look, group))
+    size = sizes(look, group)
+    noise = np.minimum(look.noise[..., None, None], RELATIVE * size)
+    floor = np.maximum(noise, _ROUNDING * size)
     return candidates(look, group) & (distances(look, group) <= floor)
 
 

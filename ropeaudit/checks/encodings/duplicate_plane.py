@@ -21,8 +21,9 @@ Fails when
 
 Exactness
     Equality for stored and computed frequencies, up to 1e-12 of their size. Frequencies that come
-    out of a matrix carry the rounding of its eigenvalues, about 4 eps times its norm, and coincide
-    below that. APE heads in which angles stand in twos belong to inherited-twins.
+    out of a matrix carry the rounding of its entries, about 4 eps of float32 (or float64) times its
+    norm, and coincide below that where they are also within 1 % of each other. APE heads in which
+    angles stand in twos belong to inherited-twins.
 
 Options
     max_cluster: largest set that is accepted (default 1).

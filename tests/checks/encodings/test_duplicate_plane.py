@@ -103,3 +103,12 @@ def test_long_lists_are_cut_and_counted() -> None:
     found = make.only(check, replace(make.mixed(heads), heads=100))
     assert len(found.evidence["clusters"]) == 32
     assert found.evidence["cluster_count"] == 100
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "float8_e4m3"])
+@pytest.mark.parametrize("seed", [None, 3])
+def test_the_slow_end_of_a_geometric_table_is_apart(dtype: str, seed: int | None) -> None:
+    """RoPE with base 1e6 as APE: its slowest planes lie below the rounding of its fastest."""
+    generator = make.generator(list(1e6 ** (-np.arange(64) / 64)), seed)
+    encoding = replace(make.ape(generator), dtype=dtype)
+    assert make.only(check, encoding).status is Status.PASS
