@@ -104,3 +104,54 @@ def test_completion(words: str, expected: str) -> None:
     )
     assert expected in done.stdout.split()
     assert done.stderr == ""
+
+
+MAIN = """
+import os, sys
+from ropeaudit.cli import app
+sys.argv[0] = "ropeaudit"
+try:
+    app.main()
+except SystemExit as stop:
+    print("code", stop.code, os.environ.get("OPENBLAS_NUM_THREADS"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "found"),
+    [
+        (["rules"], None, "1"),
+        (["rules"], "3", "3"),
+        (["ppl", "--help"], None, "None"),
+        (["ppl", "--help"], "3", "3"),
+    ],
+)
+def test_the_program_leaves_numpy_one_thread_and_ppl_all(
+    arguments: list[str], given: str | None, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small matrices gain nothing from threads; models do. Whoever sets the variable decides."""
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", given)
+    done = process("-c", MAIN, *arguments)
+    assert done.stdout.splitlines()[-1] == f"code 0 {found}", done.stderr
+
+
+def test_a_program_that_imports_the_package_keeps_its_threads() -> None:
+    code = (
+        "import os; os.environ.pop('OPENBLAS_NUM_THREADS', None)\n"
+        "import ropeaudit, ropeaudit.cli.app as app\n"
+        "app.run(['rules']); print('found', os.environ.get('OPENBLAS_NUM_THREADS'))"
+    )
+    assert process("-c", code).stdout.splitlines()[-1] == "found None"
+
+
+@pytest.mark.slow
+def test_torch_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    count = "import torch\nprint(torch.get_num_threads())\n"
+    alone = process("-c", count).stdout
+    assert int(alone) >= 1
+    assert process("-c", MAIN + count, "rules").stdout.splitlines()[-1] == alone.strip()
