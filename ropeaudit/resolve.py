@@ -78,10 +78,8 @@ def _with_views(subject: Subject, chosen: Sequence[Chosen]) -> Subject:
 
 
 def with_readers(subject: Subject, readers: Sequence[str]) -> Subject:
-    """``subject`` with the views of ``readers`` where it has none; raises UsageError as resolve."""
-    return (
-        _with_views(subject, chosen_readers(readers)) if readers and not subject.views else subject
-    )
+    """``subject`` with the views of ``readers``, if any; raises UsageError as :func:`resolve`."""
+    return _with_views(subject, chosen_readers(readers)) if readers else subject
 
 
 def beside(subject: Subject, readers: Sequence[str]) -> Beside:

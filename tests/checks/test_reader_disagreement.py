@@ -152,6 +152,20 @@ def test_healthy_models_have_no_error_and_few_warnings() -> None:
     assert warned == {"mistralai__Ministral-3-3B-Instruct-2512", "nvidia__Kimi-K2.7-Code-NVFP4"}
 
 
+def test_the_engines_of_the_audit_count_and_not_those_of_the_reading(tmp_path: Path) -> None:
+    config = json.dumps(vectors()["cases"]["phi3_longrope_old"]["config"])
+    (tmp_path / "config.json").write_text(config)
+    rules = bind([load_pack("core")])
+    read = resolve(str(tmp_path), readers=("all",))
+    report = audit_subject(read, rules, readers=("vllm",))
+    assert [v.reader for v in report.subject.views] == ["vllm-0.33"]
+    assert [n.kind for n in report.subject.notes].count("run_time") == 1
+    assert not [f for f in report.findings if f.severity is Severity.ERROR]
+    usual = audit_subject(read, rules)
+    named = {n for f in usual.findings if f.rule == "RA406" for n in f.evidence["readers"]}
+    assert named == {"mlx-lm-0.32", "exllamav2-0.3"}
+
+
 def test_a_variant_is_not_read_from_the_config(tmp_path: Path) -> None:
     target = str(ZOO / "meta-llama__Meta-Llama-3.1-70B")
     report = audit_subject(apply(resolve(target), "int8:sym"), bind([load_pack("core")]))

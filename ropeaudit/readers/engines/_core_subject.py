@@ -28,7 +28,8 @@ def with_views(subject: Subject, chosen: Sequence[Chosen], *, params: bool) -> S
     ``params`` tells that the config is a ``params.json``, which the reference does not read.
     """
     views = views_of(subject, chosen, params=params)
-    if not subject.lengths and any(_by_length(s) for s in subject.schedules):
+    open_ = not subject.lengths and any(_by_length(s) for s in subject.schedules)
+    if open_ and _RUN_TIME not in subject.notes:
         subject = replace(subject, notes=(*subject.notes, _RUN_TIME))
     if params or not _loads(subject):
         return replace(subject, views=views)
