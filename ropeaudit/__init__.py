@@ -21,7 +21,8 @@ from ropeaudit._version import __version__
 if TYPE_CHECKING:
     from ropeaudit.api import assert_safe, audit, convert, diff, perturb, prove, read
     from ropeaudit.convert.interface import Converted
-    from ropeaudit.diff.interface import Comparison, Likeness
+    from ropeaudit.diff.interface import Comparison
+    from ropeaudit.diff.likeness import Likeness
     from ropeaudit.errors import (
         ConfigError,
         InvalidValue,
@@ -86,7 +87,7 @@ _HOMES = {
     "Comparison": "diff.interface",
     "Converted": "convert.interface",
     "Finding": "findings",
-    "Likeness": "diff.interface",
+    "Likeness": "diff.likeness",
     "Report": "verdict",
     "Schedule": "schedule.core",
     "Severity": "findings",

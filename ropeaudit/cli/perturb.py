@@ -146,7 +146,7 @@ def _written(
 ) -> tuple[Output, ...]:
     if not to:
         return ()
-    from ropeaudit.export.interface import write
+    from ropeaudit.export.writing import write
     from ropeaudit.report._variants import Output
 
     done = [write(variant, spec, source=subject, copy=copy, force=force) for spec in to]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ropeaudit.diff.interface import Likeness
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.findings import Severity
 from ropeaudit.records import record
 

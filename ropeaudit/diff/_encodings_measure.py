@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ropeaudit.diff._encodings_interface import EncodingUnit, HeadDiff, QuantityDiff
 from ropeaudit.diff._encodings_sides import Side
-from ropeaudit.diff.interface import Likeness
+from ropeaudit.diff.likeness import Likeness
 
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array

@@ -8,7 +8,7 @@ from typing import Any
 
 from ropeaudit.diff._encodings_interface import EncodingUnit, QuantityDiff, Said
 from ropeaudit.diff._encodings_sides import Side
-from ropeaudit.diff.interface import Likeness
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.findings import Severity
 
 _SCORE = {

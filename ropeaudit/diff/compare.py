@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ropeaudit.diff import measure
 from ropeaudit.diff.guess import undecided
-from ropeaudit.diff.interface import ULP, Case, Channel, Comparison, Likeness, Lost, Pair
+from ropeaudit.diff.interface import ULP, Case, Channel, Comparison, Lost, Pair
 from ropeaudit.diff.kinship import strangers
 from ropeaudit.diff.law import Law, is_bare, law
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.diff.overrides import sided
 from ropeaudit.diff.pairing import Matching, match
 from ropeaudit.errors import SourceError

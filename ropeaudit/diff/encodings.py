@@ -8,7 +8,8 @@ from ropeaudit.diff import _encodings_measure as numbers
 from ropeaudit.diff import _encodings_words as words
 from ropeaudit.diff._encodings_interface import EncodingPair, QuantityDiff, Said, UnpairedEncoding
 from ropeaudit.diff._encodings_sides import TURNED, Side, basis, extents, of_encoding, of_schedule
-from ropeaudit.diff.interface import ULP, Likeness
+from ropeaudit.diff.interface import ULP
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.diff.measure import default_length
 from ropeaudit.findings import Severity
 from ropeaudit.records import record

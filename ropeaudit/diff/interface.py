@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from ropeaudit.diff._encodings_interface import EncodingPair, UnpairedEncoding
 from ropeaudit.diff.law import Law
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.findings import Severity
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
-
-if TYPE_CHECKING:
-    from ropeaudit.diff._encodings_interface import EncodingPair, UnpairedEncoding
 
 ULP = 4
 """Float32 steps that count as equivalent, where nothing else is asked for."""
@@ -23,15 +21,6 @@ ARITHMETIC_ULP = 16
 Rounding k/d to float32 before the power moves a value by ``2**-25 ln(base)``: up to 10 steps for
 bases in use. A table read off cos and sin rows is as uncertain.
 """
-
-
-class Likeness(StrEnum):
-    """``same``: every bit of tables and scalings. ``equivalent``: within the tolerance."""
-
-    SAME = "same"
-    EQUIVALENT = "equivalent"
-    DIFFERENT = "different"
-    UNKNOWN = "unknown"
 
 
 @record()

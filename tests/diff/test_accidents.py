@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ropeaudit
-from ropeaudit.diff.interface import Likeness
+from ropeaudit.diff.likeness import Likeness
 from tests.diff.sides import side
 
 PAIRS: list[dict[str, Any]] = json.loads(

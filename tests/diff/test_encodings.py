@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from ropeaudit.diff.compare import Options, compare
-from ropeaudit.diff.interface import Comparison, Likeness
+from ropeaudit.diff.interface import Comparison
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.encodings.core import Encoding
 from ropeaudit.encodings.interface import of
 from ropeaudit.findings import Severity

@@ -10,7 +10,7 @@ import pytest
 
 import ropeaudit
 from ropeaudit.diff.compare import compare
-from ropeaudit.diff.interface import Likeness
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.resolve import build
 from tests import models
 from tests.gguf_readings import llama3_factors, reading

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropeaudit.diff.compare import Options, compare
-from ropeaudit.diff.interface import Likeness
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.report import _diff
 from ropeaudit.report._terminal import View
 from tests.schedules import llama3, plain, raw, subject, yarn

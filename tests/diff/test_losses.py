@@ -7,7 +7,7 @@ import math
 import pytest
 
 from ropeaudit.diff.compare import Options, compare
-from ropeaudit.diff.interface import Likeness
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.diff.losses import kinds
 from ropeaudit.findings import Severity
 from ropeaudit.records import replace

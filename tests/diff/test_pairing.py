@@ -10,7 +10,8 @@ import pytest
 
 import ropeaudit
 from ropeaudit.diff.compare import Options, compare
-from ropeaudit.diff.interface import Comparison, Likeness
+from ropeaudit.diff.interface import Comparison
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.findings import Severity
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Context, Schedule

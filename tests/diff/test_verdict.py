@@ -11,7 +11,8 @@ import pytest
 
 import ropeaudit
 from ropeaudit.diff.compare import Options, compare
-from ropeaudit.diff.interface import Comparison, Likeness
+from ropeaudit.diff.interface import Comparison
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.diff.overrides import sided
 from ropeaudit.findings import Severity
 from ropeaudit.records import replace

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import ropeaudit
 from ropeaudit.diff.compare import compare
-from ropeaudit.diff.interface import Comparison, Likeness
+from ropeaudit.diff.interface import Comparison
+from ropeaudit.diff.likeness import Likeness
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import f32s

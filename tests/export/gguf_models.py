@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ropeaudit.export.interface import Written, write
+from ropeaudit.export.interface import Written
+from ropeaudit.export.writing import write
 from tests import gguf_files
 from tests.export.variants import variant
 

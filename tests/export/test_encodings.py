@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from ropeaudit.encodings.interface import of
 from ropeaudit.errors import UsageError
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from ropeaudit.perturb.variant import make
 from ropeaudit.resolve import resolve
 from ropeaudit.schedule.subject import Subject

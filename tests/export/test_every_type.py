@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ropeaudit.errors import UsageError
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from ropeaudit.resolve import resolve
 from ropeaudit.schedule import model_types
 from tests.export.variants import same_shape, variant

@@ -10,7 +10,7 @@ import pytest
 
 from ropeaudit.api import audit
 from ropeaudit.export.gguf_file import CREATES_FREQS
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from ropeaudit.readers.llama_cpp.architectures import ARCHITECTURES
 from ropeaudit.records import replace
 from ropeaudit.resolve import resolve

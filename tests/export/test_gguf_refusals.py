@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ropeaudit.errors import UsageError
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from ropeaudit.resolve import resolve
 from tests import gguf_files
 from tests.export.configs import LLAMA

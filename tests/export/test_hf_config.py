@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from ropeaudit.export.interface import Written, write
+from ropeaudit.export.interface import Written
+from ropeaudit.export.writing import write
 from ropeaudit.records import replace
 from ropeaudit.resolve import resolve
 from tests.export.configs import CONFIGS, DEEPSEEK, GEMMA3, LLAMA, LLAMA3, PHI3

@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from ropeaudit.errors import UsageError
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from ropeaudit.resolve import resolve
 from tests.export.configs import LLAMA
 from tests.export.variants import exported, folder, variant

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ropeaudit.export.interface import Written, write
+from ropeaudit.export.interface import Written
+from ropeaudit.export.writing import write
 from ropeaudit.perturb.variant import Variant
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule

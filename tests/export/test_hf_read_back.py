@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from ropeaudit.api import audit, diff
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from tests.export.configs import CONFIGS, LLAMA
 from tests.export.variants import exported, variant
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ropeaudit.errors import UsageError
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from ropeaudit.perturb.variant import make
 from ropeaudit.resolve import resolve
 from tests.export.configs import LLAMA

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from ropeaudit.resolve import resolve
 from tests.export.variants import variant
 from tests.gguf_float32 import float32_copy

@@ -11,7 +11,7 @@ import pytest
 from safetensors import safe_open
 
 from ropeaudit.errors import UsageError
-from ropeaudit.export.interface import kinds, write
+from ropeaudit.export.writing import kinds, write
 from ropeaudit.perturb.variant import make
 from ropeaudit.report._variants import Made, document
 from ropeaudit.resolve import resolve

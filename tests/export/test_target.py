@@ -15,7 +15,7 @@ import pytest
 
 from ropeaudit.errors import UsageError
 from ropeaudit.export import _target
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from tests.export.configs import LLAMA
 from tests.export.variants import folder, variant
 
@@ -175,7 +175,7 @@ def test_the_source_is_out_of_bounds(tmp_path: Path) -> None:
 _COPY = """
 import resource, signal, sys
 from ropeaudit.errors import UsageError
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from tests.export.variants import variant
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 subject, made = variant(sys.argv[1], "int8:sym")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from ropeaudit.export.interface import Written, write
+from ropeaudit.export.interface import Written
+from ropeaudit.export.writing import write
 from ropeaudit.perturb.variant import Variant, make
 from ropeaudit.resolve import resolve
 from ropeaudit.schedule.core import Schedule

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropeaudit.export.interface import write
+from ropeaudit.export.writing import write
 from ropeaudit.perplexity import corpora
 from ropeaudit.perplexity.windows import cut
 from tests.export.variants import variant
