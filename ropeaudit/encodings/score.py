@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ropeaudit.encodings.interface import of
 from ropeaudit.errors import MissingDependency, UsageError, quoted
+from ropeaudit.records import replace
 
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array, Encoding
@@ -27,6 +28,8 @@ __all__ = ["module", "operators", "score"]
 
 _HELD = 1 << 24
 """Bytes of maps that are held at once; those of all layers are computed together."""
+_BY_LAYER = ("generator_raw_params", "freqs")
+"""Parameters with layers on their second axis, of which one is taken: the others cost nothing."""
 
 
 def score(
@@ -54,6 +57,7 @@ def score(
     for x, p, name in ((q, at, "queries"), (k, to, "keys")):
         if x.shape[-2] != len(p):
             raise UsageError(f"{x.shape[-2]} {name} have {len(p)} positions")
+    encoding, layer = _alone(encoding, layer)
     left = _mapped(encoding, q, at, layer, which=0)
     right = _mapped(encoding, k, to, layer, which=1)
     found = left @ np.swapaxes(right, -1, -2)
@@ -78,6 +82,7 @@ def operators(encoding: Encoding, positions: Any, *, layer: int = 0) -> tuple[Ar
     import numpy as np
 
     at = _positions(encoding, positions, "positions")
+    encoding, layer = _alone(encoding, layer)
     parts = [_maps(encoding, chunk, layer) for chunk in _chunks(encoding, at)]
     first, second = (np.concatenate([p[i] for p in parts]) for i in (0, 1))
     return first, second
@@ -133,6 +138,21 @@ def _index(layer: int, layers: int) -> int:
     if not 0 <= layer < layers:
         raise UsageError(f"layer {layer} is none of {layers}, counted from 0")
     return layer
+
+
+def _alone(encoding: Encoding, layer: int) -> tuple[Encoding, int]:
+    """``encoding`` of one layer, where its parameters can be taken apart, and the index there."""
+    layers = encoding.layers or ()
+    own = {
+        name: values[:, layer : layer + 1]
+        for name, values in encoding.parameters.items()
+        if name in _BY_LAYER and values.shape[1] == len(layers) > 1
+    }
+    if not own:
+        return encoding, layer
+    at = _index(layer, len(layers))
+    parameters = {**encoding.parameters, **own}
+    return replace(encoding, layers=(layers[at],), parameters=parameters), 0
 
 
 def _chunks(encoding: Encoding, positions: Array) -> list[Array]:
