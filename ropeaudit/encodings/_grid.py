@@ -49,7 +49,7 @@ def whole(options: Mapping[str, str], name: str, *, least: int = 1) -> int | Non
 
 
 def number(options: Mapping[str, str], name: str) -> float | None:
-    """The option ``name`` as a positive number; None if absent. Raises UsageError."""
+    """The option ``name`` as a number from 1e-6 to 1e15; None if absent. Raises UsageError."""
     text = options.get(name)
     if text is None:
         return None
@@ -57,8 +57,8 @@ def number(options: Mapping[str, str], name: str) -> float | None:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0.0 < value < 1e300:
-        raise UsageError(f"{name} is {quoted(text)}, expected a number above 0")
+    if not 1e-6 <= value <= 1e15:
+        raise UsageError(f"{name} is {quoted(text)}, expected a number from 1e-6 to 1e15")
     return value
 
 

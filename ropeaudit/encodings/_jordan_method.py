@@ -26,6 +26,14 @@ DEFAULTS: Mapping[str, Any] = {
     "shear_time_scale": 1.0,
     "max_exponent": 30.0,
 }
+RANGES: Mapping[str, tuple[float, float]] = {
+    "theta": (1e-6, 1e15),
+    "gamma_min": (0.0, 1e6),
+    "eta_max": (0.0, 1e6),
+    "shear_time_scale": (0.0, 1e6),
+    "max_exponent": (1e-6, 88.0),
+}
+"""What is beyond is a slip; ``exp`` of more than 88 is infinite in float32."""
 PLAIN = ("nope", "rope", "alibi", "rope_alibi")
 """Methods of the same code that store no parameter at all."""
 NAMED = (
@@ -104,12 +112,11 @@ class Values:
         self.file = "" if document is None else document.file
         self.assumed: set[str] = set()
 
-    def number(self, name: str, *, above: float = 0.0, inclusive: bool = True) -> float:
-        value = self._raw(name)
+    def number(self, name: str) -> float:
+        value, (least, most) = self._raw(name), RANGES[name]
         number = as_number(value)
-        fits = number is not None and abs(number) < 1e300
-        if not fits or number is None or number < above or (number == above and not inclusive):
-            bound = f"a number {'from' if inclusive else 'above'} {above:g}"
+        if number is None or not least <= number <= most:
+            bound = f"a number from {least:g} to {most:g}"
             raise unexpected(name, value, bound, where=f"/{name}")
         return number
 
@@ -164,13 +171,13 @@ def parse(method: str, document: Document | None, length: int | None = None) -> 
         "module": "jordan",
         "order": 2,
         "learned": ("raw_gamma", "raw_eta"),
-        "theta": values.number("theta", inclusive=False),
+        "theta": values.number("theta"),
         "gamma_min": values.number("gamma_min"),
         "eta_max": values.number("eta_max"),
         "train_context": length or values.whole("train_context"),
         "bounded": values.flag("bounded_tau"),
         "shear_scale": values.number("shear_time_scale"),
-        "max_exponent": values.number("max_exponent", inclusive=False),
+        "max_exponent": values.number("max_exponent"),
     }
     changes = _changes(base, tokens, method, common["train_context"])
     values.assumed -= {_SPELLED.get(key, key) for key in changes}

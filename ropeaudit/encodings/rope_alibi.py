@@ -42,7 +42,7 @@ def recognise(sources: Sources) -> Iterator[Encoding]:
             "head size; correct one of them",
             where="/d_model",
         )
-    theta = values.number("theta", inclusive=False)
+    theta = values.number("theta")
     length = values.whole("train_context")
     planes = theta ** (-2.0 * np.arange(head_dim // 2) / head_dim)
     yield Encoding(

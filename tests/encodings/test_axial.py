@@ -145,8 +145,8 @@ def test_options() -> None:
     [
         ({}, "method=axial needs the head size, and head-dim is missing"),
         ({"head-dim": "66"}, "head-dim is 66; expected a multiple of 4"),
-        ({"head-dim": "64", "theta": "-1"}, "theta is -1, expected a number above 0"),
-        ({"head-dim": "64", "theta": "nan"}, "theta is nan, expected a number above 0"),
+        ({"head-dim": "64", "theta": "-1"}, "theta is -1, expected a number from 1e-6 to 1e15"),
+        ({"head-dim": "64", "theta": "nan"}, "theta is nan, expected a number from 1e-6 to 1e15"),
         ({"head-dim": "64", "heads": "0"}, "heads is 0, expected a whole number from 1"),
     ],
 )
