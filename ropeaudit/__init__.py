@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ropeaudit.convert.interface import Converted
     from ropeaudit.diff.interface import Comparison
     from ropeaudit.diff.likeness import Likeness
+    from ropeaudit.encodings.core import Encoding
     from ropeaudit.errors import (
         ConfigError,
         InvalidValue,
@@ -51,6 +52,7 @@ __all__ = [
     "Comparison",
     "ConfigError",
     "Converted",
+    "Encoding",
     "Finding",
     "InvalidValue",
     "LfsPointer",
@@ -86,6 +88,7 @@ _HOMES = {
     "Certificate": "proofs.certificate",
     "Comparison": "diff.interface",
     "Converted": "convert.interface",
+    "Encoding": "encodings.core",
     "Finding": "findings",
     "Likeness": "diff.likeness",
     "Report": "verdict",

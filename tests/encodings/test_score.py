@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+import ropeaudit
 from ropeaudit.encodings import score as scores
 from ropeaudit.encodings.score import module, operators, score
 from ropeaudit.errors import UsageError
@@ -17,12 +19,11 @@ from tests.encodings import layouts_liere, peers
 from tests.encodings.every_kind import CASES, subject
 from tests.encodings.test_attention import places
 
-torch = pytest.importorskip("torch")
-
 
 @pytest.mark.parametrize("name", CASES)
 def test_numpy_and_torch_agree_in_every_layer(name: str, tmp_path: Path) -> None:
     for encoding in subject(name, tmp_path).encodings:
+        assert isinstance(encoding, ropeaudit.Encoding)
         layers = len(encoding.layers or (0,))
         at, to = places(encoding, 5), places(encoding, 3)
         rng = np.random.default_rng(1)
