@@ -165,3 +165,22 @@ def test_keys_that_only_other_engines_read_are_no_slip() -> None:
     assert not seen(read(rope_scaling={**longrope, **elsewhere}), Oddity.KEY_IGNORED)
     yarn = {**YARN, "short_mscale": 1.0}
     assert len(seen(read(rope_scaling=yarn), Oddity.KEY_IGNORED)) == 1
+
+
+def test_a_rope_scaling_that_nothing_looks_at_is_told() -> None:
+    found = read(model_type="cohere2_moe", rope_theta=5e5, rope_scaling=YARN)
+    assert (only(found).rope_type, only(found).attention_scaling) == ("default", 1.0)
+    (unread,) = seen(found, Oddity.NOT_APPLIED)
+    assert (unread.evidence["rope_type"], unread.evidence["factor"]) == ("yarn", YARN["factor"])
+    plain = read(model_type="cohere2_moe", rope_theta=5e5, rope_scaling={"rope_type": "default"})
+    assert not seen(plain, Oddity.NOT_APPLIED)
+    new = read(model_type="cohere2_moe", rope_parameters={**YARN, "rope_theta": 5e5})
+    assert only(new).rope_type == "yarn"
+
+
+def test_a_class_fills_its_fraction_in_only_where_no_dict_is_stated() -> None:
+    bare = only(read(model_type="moonshine_streaming", rope_theta=5e5))
+    assert (bare.rope_theta, bare.rotary_dim) == (10000.0, int(0.8 * 40))
+    stated = {"rope_type": "default", "rope_theta": 5e5}
+    whole = only(read(model_type="moonshine_streaming", rope_parameters=stated))
+    assert (whole.rope_theta, whole.rotary_dim) == (5e5, 40)

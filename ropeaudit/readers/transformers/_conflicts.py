@@ -20,7 +20,9 @@ _FILLED = ("original_max_position_embeddings", "partial_rotary_factor")
 def schemas(node: Node, ropes: Ropes) -> Iterator[Observation]:
     """Old and new schema, or top level and dict, present and different."""
     old, new = node.data.get("rope_scaling"), node.data.get("rope_parameters")
-    if isinstance(old, dict) and isinstance(new, dict) and old and new:
+    if node.rope.get("unread") == "rope_scaling":
+        yield from _unread(node, old)
+    elif isinstance(old, dict) and isinstance(new, dict) and old and new:
         yield from _both(node, old, new)
     for key in ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings"):
         top = node.data.get(key)
@@ -55,6 +57,22 @@ def schemas(node: Node, ropes: Ropes) -> Iterator[Observation]:
                     other=top,
                     field=key,
                 )
+
+
+def _unread(node: Node, scaling: Json) -> Iterator[Observation]:
+    """A config class with a field ``rope_scaling`` that its code never looks at."""
+    kind = scaling.get("rope_type", scaling.get("type")) if isinstance(scaling, dict) else None
+    if kind in (None, "default"):
+        return
+    yield odd(
+        node,
+        Oddity.NOT_APPLIED,
+        f"rope_type {quoted(kind)} is declared in rope_scaling, and the code of "
+        f"{quoted(node.model_type)} reads rope_parameters alone: the plain table is built",
+        f"{node.pointer}/rope_scaling",
+        rope_type=quoted(kind),
+        factor=small(scaling.get("factor")) if isinstance(scaling, dict) else None,
+    )
 
 
 def _overruled(node: Node, rope: Rope, key: str) -> Json:

@@ -8,6 +8,7 @@ the declared one. Config classes that differ say how in their entry's ``rope``:
 ``start``     the dict where the file has none        ``merge``   labels that rope_scaling updates
 ``fill``      labels with base keys and defaults      ``as_is``   nothing is filled in
 ``base_keys`` top-level spellings of the base         ``rename``  types read as another
+``unread``    ``rope_scaling`` where it is a field of its own that nothing looks at
 ``law``       a module of ``arrangements`` that rebuilds the dict altogether
 """
 
@@ -69,6 +70,8 @@ def _chosen(node: Node) -> tuple[Mapping[str, Json], str | None]:
     """The dict that counts and its pointer; the class's own where the file has none."""
     rule = node.rope
     scaling, parameters = dict_at(node, "rope_scaling"), dict_at(node, "rope_parameters")
+    if rule.get("unread") == "rope_scaling":
+        scaling = None
     if (scaling and "merge" not in rule) or (rule.get("as_is") and "rope_scaling" in node.data):
         # Classes that convert nothing still take rope_scaling, even null, as another name.
         return scaling or {}, f"{node.pointer}/rope_scaling"
