@@ -124,7 +124,8 @@ def _first_text(
         return NotCovered("the config has no text model with rotary positions")
     node = texts[0]
     if node.generic or "remote" in node.spec:
-        return Unloadable(f"transformers has no class for {quoted(node.model_type)}")
+        named = "a file without model_type" if node.model_type is None else quoted(node.model_type)
+        return Unloadable(f"transformers has no class for {named}")
     return node, ropes.get(id(node))
 
 
@@ -207,11 +208,17 @@ def _refused_v5(request: Request, node: Node, ropes: Ropes | None) -> str | None
     known = node.rope.get("types")
     if known is not None and any(r.type not in known for r in ropes.found):
         return f"transformers 5 wants one of the types {', '.join(known)}"
-    if node.model_type == "phimoe" and any(r.type != "default" for r in ropes.found):
-        numbers = (ropes.found[0].values.get(k) for k in ("short_mscale", "long_mscale"))
-        if not all(type(v) in (int, float) for v in numbers):
-            return "transformers 5 wants short_mscale and long_mscale of Phi-MoE"
-    return None
+    return "transformers 5 " + missing if (missing := lacks_mscale(node, ropes)) else None
+
+
+def lacks_mscale(node: Node, ropes: Ropes) -> str | None:
+    """What 5.x says of a scaled Phi-MoE without its two factors (``configuration_phimoe.py``)."""
+    if node.model_type != "phimoe" or all(r.type == "default" for r in ropes.found):
+        return None
+    numbers = (ropes.found[0].values.get(k) for k in ("short_mscale", "long_mscale"))
+    if all(type(v) in (int, float) for v in numbers):
+        return None
+    return "wants short_mscale and long_mscale of Phi-MoE as numbers"
 
 
 def _v4(request: Request, *, checked: bool) -> Loaded:

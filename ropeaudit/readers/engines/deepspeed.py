@@ -48,7 +48,8 @@ def build(request: Request, release: Release) -> Built:
     """What the engine builds; raises Refuses or NotCovered."""
     kind = request.config.get("model_type")
     if not isinstance(kind, str) or kind not in _COVERED:
-        raise NotCovered(f"its ragged inference has no policy for {quoted(kind)}")
+        named = quoted(kind) if isinstance(kind, str) else "a file without model_type"
+        raise NotCovered(f"its ragged inference has no policy for {named}")
     try:
         model = loaded(request, V5)
     except Unloadable as error:
