@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ropeaudit.facts import Location
@@ -59,6 +60,10 @@ def place(location: Location) -> str:
 
 _EXACT = frozenset({"base", "expected", "factor", "first", "found", "rope_theta", "values"})
 """Evidence that is compared with a file; of the rest a page needs four digits."""
+_PLACES = frozenset({"fastest", "paths", "unit", "worst"})
+"""Evidence that is a place, such as layer, head and unit, or a path, and no list of indices."""
+_OF_HEADS = frozenset({"clusters", "heads", "still"})
+"""Lists of what stands in a layer and a head; None is one set that serves all of them."""
 _RADIANS = frozenset({"max_phase_drift", "phase", "phase_error"})
 
 
@@ -89,9 +94,26 @@ def _of_key(key: str, value: Any, full: bool) -> str:
         return ", ".join(f"{safe(k)} {_of_key(k, v, full)}" for k, v in value.items())
     if key in _RADIANS and isinstance(value, float):
         return f"{radians(value, 7 if full else 4)} rad"
+    if key in _PLACES:
+        return _in_order(value, full)
+    if key in _OF_HEADS:
+        value = _with_all(value)
     if key in _EXACT and not full:
         return _short_value(value, full, 7)
     return _short_value(value, full)
+
+
+def _in_order(value: Any, full: bool) -> str:
+    """Numbers one by one; what serves all layers or heads has no number."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_in_order(v, full) for v in value)}]"
+    return _short_value(_with_all(value), full)
+
+
+def _with_all(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_with_all(v) for v in value]
+    return "all" if value is None else value
 
 
 def radians(value: float, digits: int = 4) -> str:
@@ -125,7 +147,7 @@ def _short_value(value: Any, full: bool, digits: int = 4) -> str:
 def _short_list(items: list[Any], full: bool, digits: int) -> str:
     if not items:
         return "[]"
-    if len(items) > 2 and all(isinstance(v, int) and not isinstance(v, bool) for v in items):
+    if len(items) > 2 and _are_indices(items):
         text = ranges(items)
         if text.count(",") + 1 < len(items):
             return f"[{text}]" if full else f"[{cut(text, 60)}]"
@@ -133,6 +155,12 @@ def _short_list(items: list[Any], full: bool, digits: int) -> str:
     shown = ", ".join(_short_value(v, full, digits) for v in items[:limit])
     more = f", … {len(items)} in all" if len(items) > limit else ""
     return f"[{shown}{more}]"
+
+
+def _are_indices(items: Sequence[Any]) -> bool:
+    """Whether they rise, as indices do; the sizes of a grid do not."""
+    whole = all(isinstance(v, int) and not isinstance(v, bool) for v in items)
+    return whole and all(a < b for a, b in pairwise(items))
 
 
 def cut(text: str, limit: int) -> str:

@@ -111,3 +111,20 @@ def test_evidence_has_units_and_only_what_says_something() -> None:
         assert part in full
     assert evidence({"max_phase_drift": 3.1414}, full=False) == "max_phase_drift 3.141 rad"
     assert evidence({"max_phase_drift": math.inf}, full=False) == "max_phase_drift inf rad"
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        ({"clusters": [[0, 1, 2, 7]]}, "clusters [[0–2, 7]]"),
+        ({"clusters": [[None, 2, [9, 10]]]}, "clusters [[all, 2, [9, 10]]]"),
+        ({"heads": [[None, 0], [1, 0]]}, "heads [[all, 0], [1, 0]]"),
+        ({"unit": [0, 1, 2]}, "unit [0, 1, 2]"),
+        ({"fastest": [1, 0, 7]}, "fastest [1, 0, 7]"),
+        ({"worst": [None, 3]}, "worst [all, 3]"),
+        ({"paths": [[0, 1, 2], [2, 1]]}, "paths [[0, 1, 2], [2, 1]]"),
+        ({"grid": [4, 14, 14]}, "grid [4, 14, 14]"),
+    ],
+)
+def test_only_indices_become_ranges(found: dict[str, object], text: str) -> None:
+    assert evidence(found, full=True) == text
