@@ -7,27 +7,28 @@ each law gets the call and returns its schedules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from ropeaudit.errors import quoted, shown
+from ropeaudit.errors import quoted
 from ropeaudit.facts import Json
+from ropeaudit.readers.engines._served_laws import (
+    Law,
+    by_alpha,
+    law_of,
+    linear,
+    longrope,
+    proportional,
+    stated,
+)
 from ropeaudit.readers.engines._served_parts import number_of
 from ropeaudit.readers.engines._served_tables import (
-    LISTS,
     Call,
-    longrope_lists,
     schedule,
-    variants_at,
     yarn_ratio,
 )
 from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
-from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
-from ropeaudit.schedule.families.longrope import attention_of
 from ropeaudit.schedule.families.yarn import mscale
-
-Law = Callable[[Request, Call, str], list[Schedule]]
 
 _YARN = ("factor", "original_max_position_embeddings")
 _OTHER = ("bailing_mrope", "mllama4", "ntk", "openpangu")
@@ -38,10 +39,7 @@ def schedules(request: Request, call: Call, rope_type: Json, reader: str) -> lis
     """What ``get_rope`` builds; raises Refuses for a type that it does not know."""
     if rope_type in _OTHER:
         raise NotCovered(f"its rope_type {quoted(rope_type)} was not looked at")
-    law = _LAWS.get(rope_type) if isinstance(rope_type, str) else None
-    if law is None:
-        raise Refuses(f"its get_rope knows no rope_type {shown(rope_type)}")
-    return law(request, call, reader)
+    return law_of(_LAWS, rope_type)(request, call, reader)
 
 
 def _default(request: Request, call: Call, reader: str) -> list[Schedule]:
@@ -61,12 +59,6 @@ def _check_sections(call: Call, sections: Json) -> None:
         raise Refuses(f"mrope_section adds up to {total}, not to {call.width // 2}")
 
 
-def _proportional(request: Request, call: Call, reader: str) -> list[Schedule]:
-    """``gemma4_rope.py``: no factor is read; channels that stand still are part of the table."""
-    built = schedule(request, call, reader=reader, rope_type="proportional", law="proportional")
-    return [replace(built, rotary_dim=call.head_dim)]
-
-
 def _llama3(request: Request, call: Call, reader: str) -> list[Schedule]:
     keys = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
     scaling = {key: call.needed(key) for key in keys}
@@ -76,26 +68,14 @@ def _llama3(request: Request, call: Call, reader: str) -> list[Schedule]:
 
 
 def _linear(request: Request, call: Call, reader: str) -> list[Schedule]:
-    factor = call.needed("factor")
-    if not isinstance(factor, float):
-        # linear_scaling_rope.py 58-60: what is no float is taken for a list of factors.
-        raise Refuses(f"linear scaling needs a factor with a decimal point, got {shown(factor)}")
-    scaling = {"factor": factor}
-    return [
-        schedule(request, call, reader=reader, rope_type="linear", law="linear", scaling=scaling)
-    ]
+    return linear(request, call, reader, call.needed("factor"))
 
 
 def _dynamic(request: Request, call: Call, reader: str) -> list[Schedule]:
     """One table for good: the length that it grows for is the length it was trained at, unless
     ``max_trained_positions`` says otherwise (``dynamic_ntk_scaling_rope.py`` 52-66)."""
     if "alpha" in call.scaling:
-        scaling: dict[str, Json] = {"alpha": call.needed("alpha")}
-        return [
-            schedule(
-                request, call, reader=reader, rope_type="dynamic", law="ntk_alpha", scaling=scaling
-            )
-        ]
+        return by_alpha(request, call, reader)
     if "factor" not in call.scaling:
         raise Refuses("dynamic scaling needs alpha or factor")
     if "max_trained_positions" in call.scaling:
@@ -123,8 +103,8 @@ def _deepseek(request: Request, call: Call, reader: str) -> list[Schedule]:
     scaling: dict[str, Json] = {key: call.needed(key) for key in _YARN}
     scaling.update({k: call.needed(k) for k in ("beta_fast", "beta_slow") if k in call.scaling})
     factor = number_of(scaling, "factor") or 1.0
-    top = _given(call.scaling, "mscale", 1.0)
-    bottom = _given(call.scaling, "mscale_all_dim", 0.0)
+    top = stated(call, "mscale", 1.0)
+    bottom = stated(call, "mscale_all_dim", 0.0)
     plain = call.scaling.get("attention_factor") == 1.0
     return [
         schedule(
@@ -140,52 +120,16 @@ def _deepseek(request: Request, call: Call, reader: str) -> list[Schedule]:
     ]
 
 
-def _given(scaling: Mapping[str, Any], key: str, default: float) -> float:
-    if key not in scaling:
-        return default
-    value = number_of(scaling, key)
-    if value is None:
-        raise Refuses(f"{key} is {shown(scaling[key])}, no number")
-    return value
-
-
 def _longrope(request: Request, call: Call, reader: str) -> list[Schedule]:
-    """``phi3_long_rope_scaled_rope.py``: neither factor nor attention_factor is read; one list for
-    every position, chosen when the engine starts."""
-    if call.pairing != "half":
-        raise Refuses("longrope is built for half pairing alone")
-    longrope_lists(call)
+    """``phi3_long_rope_scaled_rope.py``: one list for every position, chosen when the engine
+    starts."""
     original = number_of(call.scaling, "original_max_position_embeddings")
-    if original is None or original <= 0:
-        raise Refuses("longrope needs original_max_position_embeddings")
-    attention = attention_of(call.max_position / original, original)
-    found = []
-    for variant, key in LISTS:
-        if variant not in variants_at(request.lengths, original):
-            continue
-        own = number_of(call.scaling, f"{variant}_mscale")
-        given = {
-            "short_factor": call.scaling[key],
-            "original_max_position_embeddings": original,
-        }
-        found.append(
-            schedule(
-                request,
-                call,
-                reader=reader,
-                rope_type="longrope",
-                law="longrope",
-                scaling=given,
-                variant=variant,
-                attention=attention if own is None else own,
-            )
-        )
-    return found
+    return longrope(request, call, reader, original)
 
 
 _LAWS: Mapping[str, Law] = {
     "default": _default,
-    "proportional": _proportional,
+    "proportional": proportional,
     "llama3": _llama3,
     "linear": _linear,
     "dynamic": _dynamic,
