@@ -75,7 +75,12 @@ def _matters(node: Raw, key: str, schedules: Sequence[Schedule]) -> bool:
         yarn = [s for s in schedules if s.rope_type == "yarn"]
         return value is False and any(s.parameters.get(key, True) for s in yarn)
     found = as_number(value)
-    return found is not None and isfinite(found) and _differs(node, key, found, schedules)
+    if found is None or not isfinite(found):
+        return False
+    if key == "factor" and all(s.rope_type == "default" for s in schedules):
+        kind = node.data.get("rope_type", node.data.get("type"))
+        return found != 1 and kind not in (None, "default", "mrope")  # a law that came to nothing
+    return _differs(node, key, found, schedules)
 
 
 def _differs(node: Raw, key: str, value: float, schedules: Sequence[Schedule]) -> bool:

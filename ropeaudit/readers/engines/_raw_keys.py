@@ -136,6 +136,14 @@ def is_excerpt(root: Raw) -> bool:
     return all("vocab_size" not in part for part in parts)
 
 
+def architectures(config: Mapping[str, Json]) -> tuple[str, ...]:
+    """The classes that the file names, in its order."""
+    named = config.get("architectures")
+    if isinstance(named, str):
+        return (named,)
+    return tuple(n for n in named if isinstance(n, str)) if isinstance(named, list) else ()
+
+
 def number(value: Json, name: str) -> float:
     """``value`` as a finite float; raises Refuses for what no engine can compute with."""
     found = as_number(value)

@@ -112,14 +112,6 @@ def _text_parts(request: Request) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def architectures(config: Mapping[str, Json]) -> tuple[str, ...]:
-    """The classes that the file names, in its order."""
-    named = config.get("architectures")
-    if isinstance(named, str):
-        return (named,)
-    return tuple(n for n in named if isinstance(n, str)) if isinstance(named, list) else ()
-
-
 def places_of(part: Part, keys: Iterable[str]) -> tuple[str, ...]:
     """Pointers of those ``keys`` that the file states, null ones left out, each once."""
     stated = (part.places[k] for k in keys if k in part.places and part.values.get(k) is not None)

@@ -24,7 +24,7 @@ from typing import Any
 
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Json
-from ropeaudit.readers.engines._served_parts import architectures
+from ropeaudit.readers.engines._raw_keys import architectures
 from ropeaudit.readers.engines.interface import NotCovered, Refuses
 
 BACKEND = "transformers"

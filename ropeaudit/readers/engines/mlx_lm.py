@@ -25,9 +25,8 @@ from ropeaudit.readers.engines._mlx_checks import CHECKS
 from ropeaudit.readers.engines._mlx_models import Model
 from ropeaudit.readers.engines._mlx_special import turns
 from ropeaudit.readers.engines._raw_ignored import ignored
-from ropeaudit.readers.engines._raw_keys import EXCERPT, POSITIONAL, Raw, is_excerpt
+from ropeaudit.readers.engines._raw_keys import EXCERPT, POSITIONAL, Raw, architectures, is_excerpt
 from ropeaudit.readers.engines._raw_tables import Turn, schedule
-from ropeaudit.readers.engines._served_parts import architectures
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.records import replace
 

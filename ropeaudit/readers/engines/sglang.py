@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from ropeaudit.facts import Json, Note
 from ropeaudit.readers.engines import _sglang_families as families
 from ropeaudit.readers.engines import _sglang_tables as tables
+from ropeaudit.readers.engines._raw_keys import architectures
 from ropeaudit.readers.engines._served_parts import (
     Part,
-    architectures,
     check_no_rope_keys,
     derived_head,
     number_of,

@@ -12,7 +12,7 @@ constructed with their layers stubbed, and which layers rotate was read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ropeaudit.errors import quoted
 from ropeaudit.facts import Json, Note, Reading
@@ -58,6 +58,7 @@ _PERMUTED = "llama4"
 """Turns halves of weights that it permutes on loading, neighbours of those in the file."""
 _DERIVED_HEAD = frozenset({"qwen2", "qwen2_moe"})
 """Modules that take hidden size over heads whatever ``head_dim`` says."""
+_FRACTIONS = ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction")
 _SAME_LISTS = ("su", "longrope"), ("mrope", "default")
 
 
@@ -93,10 +94,15 @@ def build(request: Request, release: Release) -> Built:
 
 def _check_types(part: Part) -> None:
     """``config.py`` 618-631: two spellings of the type must agree, old names apart."""
-    old, new = part.values.get("type"), part.values.get("rope_type")
-    if "type" not in part.values or "rope_type" not in part.places:
-        return
-    if old != new and (old, new) not in _SAME_LISTS:
+    _agree(part.values.get("type"), part.values)
+    outer = part.node.data.get("rope_parameters")
+    if part.first.layer_type is not None and isinstance(outer, dict):
+        _agree(outer.get("type"), outer)  # keys beside the nested dicts are looked at first
+
+
+def _agree(old: Json, values: Mapping[str, Json]) -> None:
+    new = values.get("rope_type", old)
+    if old is not None and old != new and (old, new) not in _SAME_LISTS:
         raise Refuses(f"type {quoted(str(old))} and rope_type {quoted(str(new))} contradict")
 
 
@@ -174,7 +180,10 @@ def _fraction(part: Part, module: str, head: int) -> Json:
     if module == "falcon_h1":  # falcon_h1.py 244-245
         width = number_of(part.node.data, "attn_rotary_emb")
         return 1.0 if width is None else width / head
-    return part.values.get("partial_rotary_factor", 1.0)
+    stated = part.values.get("partial_rotary_factor")
+    if stated is None:  # also into nested dicts, config.py 675-686
+        stated = next((v for k in _FRACTIONS if (v := part.node.data.get(k)) is not None), 1.0)
+    return stated
 
 
 def _read(part: Part, module: str) -> dict[str, Json]:
