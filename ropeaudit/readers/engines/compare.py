@@ -117,10 +117,11 @@ def distance(
     """How far ``engine`` is from ``reference``; None where no component is built by both.
 
     ``silent`` names aspects without evidence, as in ``Release.silent``; they are not compared.
-    ``lengths``: those asked for, the longest of which phases are compared at.
+    ``lengths``: those asked for, the longest of which phases are compared at; a list of factors
+    that serves none of them is left aside.
     """
     asked = max(lengths, default=None)
-    pairs = list(paired(engine, reference))
+    pairs = list(paired(engine, [s for s in reference if _serves(s, lengths)]))
     if not pairs:
         return None
     each = {name: measured(found, asked) for name, found in _by_name(pairs).items()}
@@ -149,6 +150,14 @@ def distance(
         turning=None if text is None else frozenset(text),
     )
     return replace(found, same=False, words=said)
+
+
+def _serves(schedule: Schedule, lengths: tuple[int, ...]) -> bool:
+    """Whether the reference turns by this table at one of ``lengths``, all where none is named."""
+    original = schedule.context.trained
+    if not lengths or original is None or schedule.variant not in ("short", "long"):
+        return True
+    return any((n > original) == (schedule.variant == "long") for n in lengths)
 
 
 def _same(found: Distance) -> bool:

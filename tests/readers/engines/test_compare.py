@@ -274,7 +274,19 @@ def test_phases_part_within_the_length_that_is_asked_for() -> None:
 def test_a_short_list_counts_within_the_length_that_it_serves() -> None:
     table = replace(plain(), variant="short", context=Context(128, 4096))
     near = with_values(table, lambda k, v: v * (1 + 1e-4))
-    for lengths, served in (((), 128), ((4096,), 128), ((64,), 64)):
+    for lengths, served in (((), 128), ((64, 4096), 128), ((64,), 64)):
         found = distance([near], [table], lengths=lengths)
         assert found is not None
         assert found.max_phase_drift == pytest.approx(served * 1e-4, rel=1e-2)
+
+
+def test_a_list_that_no_length_asked_for_turns_by_is_left_aside() -> None:
+    context = Context(4096, 131072)
+    short = replace(plain(), variant="short", context=context)
+    long = replace(plain(2e4), variant="long", context=context)
+    always_long = [replace(long, variant=None)]
+    same = {
+        lengths: distance(always_long, [short, long], lengths=lengths).same  # type: ignore[union-attr]
+        for lengths in ((), (1024,), (8192,), (1024, 8192))
+    }
+    assert same == {(): False, (1024,): False, (8192,): True, (1024, 8192): False}
