@@ -73,7 +73,7 @@ def full_types(raw: Raw, count: int) -> Flags:
     """lfm2.py 53-59, 208: by a list of indices, else by layer types."""
     own = raw.get("full_attn_idxs")
     if own is not None:
-        chosen = raw.items("full_attn_idxs")
+        chosen = {i for i in raw.items("full_attn_idxs") if isinstance(i, int | float)}
         return [i in chosen for i in range(count)]
     return [kind == "full_attention" for kind in raw.items("layer_types")[:count]]
 
