@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,18 +10,16 @@ from typing import Any
 from ropeaudit.readers.engines import llama_cpp
 from ropeaudit.schedule.core import Schedule
 from tests.engine_vectors import outcome, request
+from tests.oracles.engines.random_rows import crc
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "readers" / "converted.json"
 RELEASES = ("llama.cpp+tf5", "llama.cpp+tf4.57")
 LOG = 2e-5
 
+__all__ = ["FIXTURE", "RELEASES", "Row", "crc", "disagreement", "row"]
+
 Row = list[list[Any]] | None
 """One list a schedule; None where the converter stops."""
-
-
-def crc(config: dict[str, Any]) -> int:
-    """A mark of the config that a row was measured on."""
-    return zlib.crc32(json.dumps(config, sort_keys=True).encode())
 
 
 def row(schedules: Iterable[Schedule] | None) -> Row:

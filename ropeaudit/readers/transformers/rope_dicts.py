@@ -34,7 +34,9 @@ def loaded_original(node: Node, rope: Rope) -> Json:
     declared length; it gets into the dict when a model is built (``modeling_rope_utils.py`` 836).
     Engines that read the loaded config see the dict before that.
     """
-    if rope.label is not None or _KEY not in rope.values or node.model_type in _FIELD:
+    spelled = rope.outer.get("rope_type", rope.outer.get("type"))
+    first = node.model_type in _FIELD and spelled != "su"  # that one is renamed afterwards
+    if rope.label is not None or _KEY not in rope.values or first:
         return rope.values.get(_KEY)
     stated = rope.outer.get(_KEY)
     return node.value("max_position_embeddings") if stated is None else stated

@@ -32,6 +32,9 @@ LAYERED = {
     "gemma3_text": ("full_attention", "sliding_attention"),
     "modernbert": ("full_attention", "sliding_attention"),
 }
+BY_HEAD = ("llama", "qwen3", "mistral")
+FIXED = ("minimax_m2",)
+"""Families that keep their head: ``rotary_dim`` must fit into it."""
 LATENT = ("deepseek_v2", "deepseek_v3")
 OWN: dict[str, Config] = {
     "gemma3_text": {"rope_local_base_freq": 20000.0},
@@ -103,7 +106,7 @@ def config_of(family: str, dice: random.Random) -> Config:
 def _width(config: Config, family: str, dice: random.Random) -> int:
     if family in LATENT:
         return int(config["qk_rope_head_dim"])
-    if dice.random() < 0.2 and ("head_dim" in config or family in ("llama", "qwen3", "mistral")):
+    if dice.random() < 0.2 and (family in BY_HEAD or "head_dim" in config) and family not in FIXED:
         config["head_dim"] = dice.choice([32, 64, 96])
     even = config["hidden_size"] // config["num_attention_heads"]
     return int(config.get("head_dim") or even)

@@ -1,7 +1,7 @@
 """Rotary tables of SGLang itself, on a CPU. Opt-in, needs torch and transformers 5.19.
 
     pip download sglang==0.5.23 --no-deps && unzip sglang-0.5.23*.whl -d sglang-0.5.23
-    ROPEAUDIT_SGLANG_SOURCE=sglang-0.5.23/sglang PYTHONPATH=. \\
+    ROPEAUDIT_SGLANG_0_5_23_SOURCE=sglang-0.5.23/sglang PYTHONPATH=. \\
         python tests/oracles/engines/sglang_models.py --random 300 --seed 1
 
 With ``--config FILE`` it prints what every layer does, as JSON; else it draws configs over the
@@ -220,5 +220,7 @@ def start(source: Path) -> Any:
 
 if __name__ == "__main__":
     sys.exit(
-        served.main(engine, "ROPEAUDIT_SGLANG_SOURCE", start, lambda: families(FAMILIES, EXTRA))
+        served.main(
+            engine, "ROPEAUDIT_SGLANG_0_5_23_SOURCE", start, lambda: families(FAMILIES, EXTRA)
+        )
     )

@@ -109,10 +109,14 @@ def _grows(config: dict[str, Any]) -> bool:
 
 
 def compact(rows: Any) -> Any:
-    """A table as count, three values and the attention scaling."""
+    """A table as count, three values and the attention scaling; states like the first left out."""
     if rows == REFUSED:
         return None
-    return [{tag: fingerprint(*state) for tag, state in row.items()} for row in rows]
+    marks = [{tag: fingerprint(*state) for tag, state in row.items()} for row in rows]
+    return [
+        {tag: mark for tag, mark in row.items() if tag == "first" or mark != row["first"]}
+        for row in marks
+    ]
 
 
 def fingerprint(table: Any, attention: float) -> list[Any]:

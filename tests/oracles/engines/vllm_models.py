@@ -1,7 +1,7 @@
 """Rotary tables of vLLM itself, on a CPU. Opt-in, needs torch and the transformers it pulls in.
 
     pip download vllm==0.33.0 --no-deps --no-binary :all: && tar xf vllm-0.33.0.tar.gz
-    ROPEAUDIT_VLLM_SOURCE=vllm-0.33.0/vllm PYTHONPATH=. \\
+    ROPEAUDIT_VLLM_0_33_SOURCE=vllm-0.33.0/vllm PYTHONPATH=. \\
         python tests/oracles/engines/vllm_models.py --random 300 --seed 1
 
 ``pip download`` may stop at the metadata, which need torch; ``--no-clean`` keeps the source then.
@@ -232,4 +232,6 @@ def _registry(source: Path) -> dict[str, tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    sys.exit(served.main(engine, "ROPEAUDIT_VLLM_SOURCE", start, lambda: families(FAMILIES, EXTRA)))
+    sys.exit(
+        served.main(engine, "ROPEAUDIT_VLLM_0_33_SOURCE", start, lambda: families(FAMILIES, EXTRA))
+    )

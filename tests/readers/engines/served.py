@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +14,8 @@ from ropeaudit.facts import Reading
 from ropeaudit.readers.engines.interface import Built, Engine, Request
 from ropeaudit.readers.transformers import read
 from ropeaudit.schedule.core import Schedule
+from tests.oracles.engines import places
 
-ROOT = Path(__file__).parents[3]
-GIVEN = {key: value for key, value in os.environ.items() if key.startswith("ROPEAUDIT_")}
-"""As the process was started; the fixtures clear them for every test."""
 LLAMA = {
     "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 256,
     "num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 4,
@@ -64,15 +59,17 @@ def kinds(built: Built) -> set[str]:
     return {note.kind for note in built.notes}
 
 
-def oracle(script: str, variable: str, transformers: str) -> str:
+def oracle(script: str, release: str) -> str:
     """What an oracle says about 200 random configs; skipped where its source is not here."""
-    if not GIVEN.get(variable):
-        pytest.skip(f"{variable} does not name the engine's source")
-    paths = [GIVEN.get(transformers, ""), str(ROOT)]
-    environment = {**os.environ, **GIVEN, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
-    command = [sys.executable, f"tests/oracles/engines/{script}", "--random", "200", "--seed", "9"]
+    if why := places.absent(release):
+        pytest.skip(why)
+    command = [
+        places.python(release), f"tests/oracles/engines/{script}", "--random", "200",
+        "--seed", "9", "--source", str(places.source(release)),
+    ]  # fmt: skip
     done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+        command, cwd=places.ROOT, env=places.environment(release), capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     return done.stdout
