@@ -21,12 +21,12 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.oracles.engines.random_rows import row, write
 from tests.oracles.engines.stubs import Nothing, load
+from tests.oracles.engines.tables import by_layer, differences
 
 ANY: dict[type, Any] = {dict: {}, int: 64, float: 0.5, list: [1], str: "gelu", bool: False}
 IMAGES = (
@@ -163,6 +163,7 @@ def compare(config: dict[str, Any], release: str, layers: Any) -> tuple[str, str
     from ropeaudit.errors import InvalidValue
     from ropeaudit.readers.engines import exllamav2, exllamav3
     from ropeaudit.readers.engines.interface import NotCovered, Refuses, Request
+    from ropeaudit.records import replace
 
     engine: Any = exllamav3 if release.startswith("exllamav3") else exllamav2
     document = parse(json.dumps(config), "config.json")
@@ -184,38 +185,12 @@ def compare(config: dict[str, Any], release: str, layers: Any) -> tuple[str, str
         return "one refuses", f"theirs: {theirs!s:.150} | ours: {ours!s:.150}"
     # The list of longrope that is in use stands first.
     used = [s for s in ours.schedules if s.variant in (None, _first(ours.schedules))]
-    found = list(_differences(used, theirs))
+    found = list(differences([replace(s, variant=None) for s in used], by_layer(theirs)))
     return ("differs", "; ".join(found[:3])) if found else ("same", "")
 
 
 def _first(schedules: Any) -> str | None:
     return next((s.variant for s in schedules if s.variant), None)
-
-
-def _differences(schedules: Any, layers: list[Any]) -> Iterator[str]:
-    rotating = {i for i, table in enumerate(layers) if table is not None}
-    served = rotating
-    if all(s.layers is not None for s in schedules):
-        served = {i for s in schedules for i in s.layers}
-    if served != rotating:
-        yield f"layers {sorted(served)} against {sorted(rotating)}"
-    for s in schedules:
-        for i in s.layers if s.layers is not None else sorted(rotating):
-            if layers[i] is not None:
-                yield from _unlike(s, layers[i], i)
-
-
-def _unlike(s: Any, table: dict[str, Any], i: int) -> Iterator[str]:
-    for key in ("attention_scaling", "softmax_scale"):
-        if key in table and abs(getattr(s, key) - table[key]) > 1e-4:
-            yield f"layer {i}: {key} {getattr(s, key)} against {table[key]}"
-    if s.pairing != table["pairing"] or len(s.inv_freq) != len(table["inv_freq"]):
-        yield f"layer {i}: {s.pairing}, {len(s.inv_freq)} against {table['pairing']}"
-        return
-    for k, (a, b) in enumerate(zip(s.inv_freq, table["inv_freq"], strict=True)):
-        if a != b and not (a > 0 and b > 0 and abs(math.log(a / b)) < 2e-5):
-            yield f"layer {i}: channel {k} {a!r} against {b!r}"
-            return
 
 
 def main() -> int:

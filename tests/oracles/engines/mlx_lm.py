@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.oracles.engines.random_rows import row, write
+from tests.oracles.engines.tables import by_layer, differences
 
 ROPES = ("rope", "rotary_emb")
 STOP_LATE = ("mistral4", "ministral3")
@@ -112,6 +113,7 @@ def _table(rope: Any, module: Any, length: int | None) -> dict[str, Any] | None:
 def compare(config: dict[str, Any], release: str, remapped: dict[str, str]) -> tuple[str, str]:
     """(verdict, reason): same, both refuse, not covered, or how the two differ."""
     from ropeaudit.readers.engines.interface import NotCovered
+    from ropeaudit.records import replace
 
     try:
         ours = _ours(config, release)
@@ -123,12 +125,15 @@ def compare(config: dict[str, Any], release: str, remapped: dict[str, str]) -> t
     if isinstance(ours, str) or isinstance(theirs, str):
         return "one refuses", f"ours: {ours!s:.200} | theirs: {theirs!s:.300}"
     model, layers = theirs
-    grown: dict[int, Any] = {}
+    seen, used = by_layer(layers), []
     for schedule in ours.schedules:
-        if schedule.variant and schedule.variant.startswith("@"):
-            length = int(schedule.variant[1:])
-            grown[length] = measured(model, length)
-    found = list(_differences(ours.schedules, layers, grown))
+        variant = schedule.variant or ""
+        if variant.startswith("@"):
+            seen += by_layer(measured(model, int(variant[1:])), variant)
+            used.append(schedule)
+        else:  # of longrope's lists it holds one
+            used.append(replace(schedule, variant=None))
+    found = list(differences(used, seen))
     return ("differs", "; ".join(found[:3])) if found else ("same", "")
 
 
@@ -163,36 +168,6 @@ def _theirs(config: dict[str, Any], remapped: dict[str, str]) -> Any:
     except Exception as error:  # whatever stops the engine is its refusal
         return f"{type(error).__name__}: {error}"
     return model, layers
-
-
-def _differences(schedules: Any, layers: list[Any], grown: dict[int, Any]) -> Any:
-    rotating = {i for i, table in enumerate(layers) if table is not None}
-    if any(s.layers is None for s in schedules):
-        served = rotating
-    else:
-        served = {i for s in schedules for i in s.layers}
-    if served != rotating:
-        yield f"layers {sorted(served)} against {sorted(rotating)}"
-    for s in schedules:
-        tables = grown[int(s.variant[1:])] if s.variant and s.variant[0] == "@" else layers
-        for i in s.layers or sorted(rotating):
-            table = tables[i] if i < len(tables) else None
-            if table is not None:
-                yield from _unlike(s, table, i)
-
-
-def _unlike(s: Any, table: dict[str, Any], i: int) -> Any:
-    for key, most in (("rotary_dim", 0), ("attention_scaling", 1e-4), ("softmax_scale", 1e-4)):
-        if key in table and abs(getattr(s, key) - table[key]) > most:
-            yield f"layer {i}: {key} {getattr(s, key)} against {table[key]}"
-    if len(s.inv_freq) > 1 and s.pairing != table["pairing"]:
-        yield f"layer {i}: {s.pairing} against {table['pairing']}"
-    # An angle beyond half a turn (a factor below 1) cannot be told from its remainder.
-    for k, (a, b) in enumerate(zip(s.inv_freq, table["inv_freq"], strict=False)):
-        near = a == b or (a > 0 and b > 0 and abs(math.log(a / b)) < 2e-5)
-        if not near and a < math.pi:
-            yield f"layer {i}: channel {k} {a!r} against {b!r}"
-            return
 
 
 def main() -> int:

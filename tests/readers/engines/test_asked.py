@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from ropeaudit.readers.engines.known import find, names
+from ropeaudit.readers.engines.interface import Engine
+from ropeaudit.readers.engines.known import engines, find, names
 from tests.asked import FOLDER, stored
 from tests.engine_live import KEPT, verdict
 from tests.engine_vectors import vectors
@@ -58,3 +60,9 @@ def test_goldens_are_small() -> None:
 
 def test_every_measured_release_has_a_reader_and_the_reverse() -> None:
     assert set(vectors()["engines"]) == set(names())
+
+
+@pytest.mark.parametrize("engine", engines(), ids=lambda e: e.RELEASES[0].engine)
+def test_every_engine_cites_its_source(engine: Engine) -> None:
+    text = f"{engine.__doc__} {' '.join(r.source for r in engine.RELEASES)}"
+    assert re.search(r"\w+\.(py|cpp|cc|c) ?(``)? ?\d+", text), "no file with lines"
