@@ -202,6 +202,12 @@ SIZES: dict[str, dict[str, Any]] = {
     "wide head": {"head_dim": 131072},
     "layers": {"num_hidden_layers": 10**9},
     "many layers": {"num_hidden_layers": 100_000, "model_type": "gemma3_text"},
+    "many sliding layers": {
+        "model_type": "gemma3_text",
+        "architectures": ["Gemma3ForCausalLM"],
+        "num_hidden_layers": 100_000,
+        "sliding_window": 512,
+    },
     "heads": {"num_attention_heads": 10**9},
     "width": {"hidden_size": 10**9},
     "length": {"max_position_embeddings": 10**12, "rope_theta": 1e30},

@@ -234,7 +234,8 @@ def _by_layer(root: Raw, name: str, turn: Turn) -> list[Turn]:
     local = replace(turn, base=LOCAL_BASE)
     if turn.law == "linear":
         local = replace(local, law="default", scaling={})
-    full = tuple(i for i in every if i not in set(sliding))
+    narrow = set(sliding)
+    full = tuple(i for i in every if i not in narrow)
     rows = ((FULL, turn, full), (SLIDING, local, sliding))
     return [replace(each, label=label, layers=layers) for label, each, layers in rows if layers]
 
