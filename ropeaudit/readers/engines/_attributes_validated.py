@@ -12,17 +12,7 @@ from typing import Any
 
 from ropeaudit.errors import quoted
 from ropeaudit.facts import as_number
-
-_REQUIRED = {
-    "default": (),
-    "linear": ("factor",),
-    "dynamic": ("factor",),
-    "yarn": ("factor",),
-    "longrope": ("short_factor", "long_factor"),
-    "llama3": (
-        "factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"
-    ),
-}  # fmt: skip
+from ropeaudit.readers.engines._tf_types import NEEDED
 
 
 def checked_v4(
@@ -52,9 +42,9 @@ def checked_v4(
 
 def _missing(scaling: Mapping[str, Any]) -> str | None:
     kind = scaling.get("rope_type", scaling.get("type", "default"))
-    if not isinstance(kind, str) or kind not in _REQUIRED:
+    if not isinstance(kind, str) or kind not in NEEDED:
         return None  # a type that it does not know is only warned about
-    absent = [key for key in _REQUIRED[kind] if key not in scaling]
+    absent = [key for key in NEEDED[kind] if key not in scaling]
     if "rope_type" not in scaling:
         absent.append("rope_type")
     if absent:

@@ -87,24 +87,26 @@ def glm_moe_dsa(model: Model) -> list[Turn]:
     return [replace(turn, softmax=ropes.softmax(inner, plain_too=True))]
 
 
-def ministral3(model: Model) -> list[Turn]:
-    """ministral3.py 66-82: rope_parameters alone, with the keys of its position scaling."""
+def _mistral_parameters(model: Model) -> Raw:
+    """rope_parameters with the two keys of Mistral's position scaling, which are indexed."""
     inner = model.raw.child("rope_parameters")
     if inner is None:
         raise Refuses("it needs rope_parameters, which the file lacks")
     inner.need("llama_4_scaling_beta")
     inner.need("original_max_position_embeddings")
+    return inner
+
+
+def ministral3(model: Model) -> list[Turn]:
+    """ministral3.py 66-82: rope_parameters alone, with the keys of its position scaling."""
+    inner = _mistral_parameters(model)
     turn = model.turn(base=number(inner.need("rope_theta"), "rope_theta"))
     return [model.initialize(turn, inner)]
 
 
 def mistral4(model: Model) -> list[Turn]:
     """mistral4.py 55-64, 83, 118-127, 336: as Ministral 3, with a latent projection."""
-    inner = model.raw.child("rope_parameters")
-    if inner is None:
-        raise Refuses("it needs rope_parameters, which the file lacks")
-    inner.need("llama_4_scaling_beta")
-    inner.need("original_max_position_embeddings")
+    inner = _mistral_parameters(model)
     flag = model.raw.get("rope_interleave")
     adjacent = flag is None or bool(flag)
     turn = model.turn(

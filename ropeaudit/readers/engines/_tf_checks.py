@@ -15,20 +15,6 @@ from ropeaudit.readers.engines import _tf_types
 from ropeaudit.readers.engines.interface import Refuses
 from ropeaudit.readers.transformers._node import Node
 
-NEEDED: Mapping[str, tuple[str, ...]] = {
-    "default": (),
-    "linear": ("factor",),
-    "dynamic": ("factor",),
-    "yarn": ("factor",),
-    "longrope": ("short_factor", "long_factor"),
-    "llama3": (
-        "factor",
-        "low_freq_factor",
-        "high_freq_factor",
-        "original_max_position_embeddings",
-    ),
-}
-"""Types that have a table, with the keys that are indexed and not asked for."""
 MOST = 1e30
 """Numbers from here on are slips, and overflow float32 in a product."""
 _MULTIPLY = frozenset({"yarn", "dynamic", "longrope"})
@@ -68,7 +54,7 @@ def _check_keys(
     """Raises Refuses where no table can be built of type ``kind``."""
     if not _known(kind):
         raise Refuses(f"rope_type is {shown(kind)}, and it builds no such table")
-    for key in NEEDED[kind]:
+    for key in _tf_types.NEEDED[kind]:
         if scaling.get(key) is None:
             raise Refuses(f"rope_scaling of type {kind} lacks {key}")
     if kind in _MULTIPLY and entry.get("headless") and node.data.get("head_dim") is None:
@@ -88,7 +74,7 @@ def finite(value: Json) -> float | None:
 
 
 def _known(kind: Json) -> bool:
-    return isinstance(kind, str) and kind in NEEDED
+    return isinstance(kind, str) and kind in _tf_types.NEEDED
 
 
 def _type(node: Node, entry: _tf_types.Entry, scaling: Mapping[str, Json]) -> Json:

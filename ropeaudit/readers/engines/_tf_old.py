@@ -21,7 +21,7 @@ from ropeaudit.document import Document, unescape
 from ropeaudit.errors import InvalidValue, quoted, shown
 from ropeaudit.facts import Json, Note, Reading
 from ropeaudit.readers.engines import _tf_types
-from ropeaudit.readers.engines._tf_checks import NEEDED, finite, scaling_of
+from ropeaudit.readers.engines._tf_checks import finite, scaling_of
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Request
 from ropeaudit.readers.transformers import read
 from ropeaudit.readers.transformers._node import Node
@@ -185,7 +185,7 @@ def _put(data: dict[str, Json], pointer: str, value: dict[str, Json]) -> dict[st
 def _made(schedule: Schedule, old: Old, release: str, lengths: tuple[int, ...]) -> Schedule:
     """``schedule`` with the table that the release computes for it."""
     inputs, kind = schedule.inputs, schedule.law
-    if inputs is None or kind not in NEEDED:
+    if inputs is None or kind not in _tf_types.NEEDED:
         return schedule
     width = inputs.rotary_dim
     if old.turns_part(release):

@@ -25,6 +25,21 @@ from typing import Any
 
 Entry = Mapping[str, Any]
 
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "default": (),
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    "yarn": ("factor",),
+    "longrope": ("short_factor", "long_factor"),
+    "llama3": (
+        "factor",
+        "low_freq_factor",
+        "high_freq_factor",
+        "original_max_position_embeddings",
+    ),
+}
+"""Types that have a table, with the keys that are indexed and not asked for."""
+
 
 @cache
 def _data() -> Mapping[str, Any]:

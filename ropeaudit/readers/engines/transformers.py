@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from ropeaudit.errors import shown
 from ropeaudit.facts import Note, Oddity, Reading
 from ropeaudit.readers.engines import _tf_old, _tf_types
-from ropeaudit.readers.engines._attributes_loaded import lacks_mscale, text_part
+from ropeaudit.readers.engines._attributes_loaded import Unloadable, lacks_mscale, text_part
 from ropeaudit.readers.engines._attributes_tables import passed_over
 from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Release, Request
 from ropeaudit.readers.interface import Resolution
@@ -123,7 +123,10 @@ def _stop(request: Request, found: Resolution) -> None:
 def _stop_at_building(request: Request, found: Resolution, version: str) -> None:
     """Raises Refuses where the reading holds, and this model type's own code stops."""
     if found.model_type == "phimoe":
-        node, ropes = text_part(request)
+        try:
+            node, ropes = text_part(request)
+        except Unloadable as error:
+            raise Refuses(str(error)) from None
         missing = ropes and lacks_mscale(node, ropes)
         if missing:
             raise Refuses(f"it {missing}")
