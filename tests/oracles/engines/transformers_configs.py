@@ -34,8 +34,8 @@ def longrope(width: int, **more: Any) -> Config:
     return {**lists, **more}
 
 
-def spellings(width: int, base: float = 5e5) -> dict[str, Config]:
-    """What is written about rotation, by name; heads are ``width`` wide."""
+def scalings(width: int, base: float) -> dict[str, Config]:
+    """Every law in the old schema, by name; heads are ``width`` wide."""
     top = {"rope_theta": base}
     yarn_full = {"type": "yarn", "factor": 4.0, "attention_factor": 1.2, "beta_fast": 16.0}
     yarn_full |= {"beta_slow": 2.0, "truncate": False}
@@ -43,9 +43,8 @@ def spellings(width: int, base: float = 5e5) -> dict[str, Config]:
     mscale |= {"original_max_position_embeddings": 1024}
     original = {"original_max_position_embeddings": 2048}
     lone = {"rope_type": "longrope"}
-    new = {"rope_type": "linear", "factor": 2.0, "rope_theta": base}
     short = {k: v for k, v in LLAMA3.items() if k != "original_max_position_embeddings"}
-    scalings: dict[str, Config] = {
+    return {
         "linear": {**top, "rope_scaling": {"rope_type": "linear", "factor": 2.0}},
         "linear by type": {"rope_scaling": {"type": "linear", "factor": 2.0}},
         "dynamic": {**top, "rope_scaling": {"type": "dynamic", "factor": 2.0}},
@@ -64,7 +63,13 @@ def spellings(width: int, base: float = 5e5) -> dict[str, Config]:
         },
         "longrope alone": {"rope_scaling": longrope(width, **lone)},
     }  # fmt: skip
-    return scalings | {
+
+
+def spellings(width: int, base: float = 5e5) -> dict[str, Config]:
+    """What is written about rotation, by name; heads are ``width`` wide."""
+    top = {"rope_theta": base}
+    new = {"rope_type": "linear", "factor": 2.0, "rope_theta": base}
+    return scalings(width, base) | {
         "nothing": {},
         "base": top,
         "new schema": {"rope_parameters": {"rope_type": "default", "rope_theta": base}},
