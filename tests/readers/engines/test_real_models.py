@@ -1,7 +1,7 @@
 """What engines make of well-known models' files, in the words that a user reads.
 
-The rows follow from the rules that the readers' docstrings cite; what was measured of an engine is held
-by the golden files beside ``vectors.json``.
+The rows follow from the rules that the readers' docstrings cite; what was measured of an engine is
+held by the golden files beside ``vectors.json``.
 """
 
 from __future__ import annotations
