@@ -71,9 +71,10 @@ def of_subject(subject: Subject, name: str | None = None) -> Source:
     usual = [s.name for s in subject.schedules if s.is_text] or list(named)
     several = [e.name for e in subject.encodings] or usual
     if name is None and len(several) > 1:
+        matrices = ", or state --matrix for a file of matrices" if subject.format == "raw" else ""
         raise UsageError(
             f"{quoted(subject.target)} has {len(several)} to convert: "
-            f"{', '.join(map(quoted, several))}; choose one by name (--name)"
+            f"{', '.join(map(quoted, several))}; choose one by name (--name){matrices}"
         )
     chosen = known[several[0] if name is None else name]
     if isinstance(chosen, Schedule):

@@ -22,6 +22,8 @@ MAX_TEXT = 400
 MAX_DEPTH = 40
 NAMES = ("d", "L", "omega", "pi")
 FUNCTIONS = ("abs", "cos", "exp", "log", "sin", "sqrt")
+TARGETS = {"phase": "cos(omega*d)", "linear": "d/L", "mixed": "(d/L)*cos(omega*d)"}
+"""The targets of the published table: names that stand for a whole expression."""
 _WHAT = (
     "numbers, + - * / **, parentheses, the names d, L, omega, pi and the functions "
     + ", ".join(FUNCTIONS)
@@ -140,7 +142,7 @@ def _name(name: str, source: str, column: int) -> Term:
     if name in FUNCTIONS:
         raise _wrong(source, column, f"{name} is a function; write {name}(...)")
     if name not in NAMES:
-        near = suggestion(name, NAMES)
+        near = suggestion(name, (*NAMES, *TARGETS) if name == source else NAMES)
         raise _wrong(source, column, f"no quantity is called {quoted(name)}{near}")
     return lambda given: given[name]
 

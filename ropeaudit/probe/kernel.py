@@ -17,14 +17,12 @@ from ropeaudit.probe import _published as published
 from ropeaudit.probe import _solve as solve
 from ropeaudit.probe._bases import DEFAULT, Basis, basis
 from ropeaudit.probe._digits import Comparison, compare
-from ropeaudit.probe._expression import Expression, parse
+from ropeaudit.probe._expression import TARGETS, Expression, parse
 from ropeaudit.records import field, record, record_fields, replace
 
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
 
-TARGETS = {"phase": "cos(omega*d)", "linear": "d/L", "mixed": "(d/L)*cos(omega*d)"}
-"""The targets of the published table."""
 MAX_FIT = 1 << 16
 MAX_LENGTH = 1 << 22
 MAX_FREQUENCIES = 256

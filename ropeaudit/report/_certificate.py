@@ -62,6 +62,14 @@ def outcome(part: Part, required: Iterable[str]) -> str:
     return "PROVED" if found == {Status.PROVED} or not wanted else "UNDECIDED"
 
 
+def unmade(part: Part, required: Sequence[str]) -> str | None:
+    """What to say of a target of which no required claim is made, so that none can be decided."""
+    made = {c.claim for c in (*part.claims, *part.encoding_claims)}
+    if not made or not required or made & set(required):
+        return None
+    return f"undecided: nothing here has the required claim: {', '.join(required)}"
+
+
 def summary(certificate: Certificate) -> str:
     """``2 targets · 16 claims: 14 proved, 1 refuted, 1 undecided``."""
     counts = Counter(c.status for c in certificate.claims)
@@ -133,6 +141,8 @@ def _heading(ink: Ink, part: Part, required: Sequence[str]) -> None:
         ink.paragraph(safe(subject.error.message), indent=_INDENT, style="red")
     for note in subject.notes:
         ink.paragraph(f"note: {safe(note.message)}", indent=_INDENT, style="dim")
+    if (said := unmade(part, required)) is not None:
+        ink.paragraph(said, indent=_INDENT, style="yellow")
 
 
 def _exhibit(ink: Ink, target: str, names: Sequence[str], exhibit: Exhibit) -> None:
@@ -249,6 +259,8 @@ def _markdown(certificate: Certificate, required: Sequence[str]) -> str:
             lines += [text(part.subject.error.message), ""]
         for note in part.subject.notes:
             lines += [f"- **note**: {text(note.message)}", ""]
+        if (said := unmade(part, required)) is not None:
+            lines += [f"- {text(said)}", ""]
         for names, exhibit, claims in _alike(part):
             lines += _markdown_exhibit(names, exhibit)
             lines += _markdown_claims(claims, exhibit, required)

@@ -37,7 +37,8 @@ def describe(look: Look) -> str:
     if spectrum.multiplicity > 1:
         said.insert(3, f"each on {spectrum.multiplicity} planes")
     if spectrum.static:
-        said.insert(3, f"{spectrum.static} channels never turn")
+        verb = "turns" if spectrum.static == 1 else "turn"
+        said.insert(3, f"{show.plural(spectrum.static, 'channel')} never {verb}")
     return " · ".join(said)
 
 

@@ -155,6 +155,7 @@ def matrices() -> None:
         (("nowhere.json", "--to", "ape"), "nowhere.json"),
         (("flip.npy", "--matrix", "map", "--to", "rope"), "the determinant is -1"),
         (("half.npy", "--matrix", "map", "--to", "ape"), "an angle is pi"),
+        (("flip.npy", "--to", "rope"), "or state --matrix for a file of matrices"),
         (("long.npy", "--matrix", "map", "--to", "ape"), "has the shape [2, 3], expected square"),
         (("loose.npy", "--matrix", "map", "--to", "ape"), "is no orthogonal matrix"),
         (("loose.npy", "--matrix", "generator", "--to", "ape"), "is not skew"),

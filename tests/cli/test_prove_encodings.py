@@ -55,7 +55,13 @@ def test_pages_and_exit_codes(capsys: Out) -> None:
     assert run(["prove", "liere.safetensors", "--require", "skew"]) == 0
     assert run(["prove", "liere.safetensors", "--require", "relative"]) == 1
     # Nothing that is required can be claimed of it.
+    capsys.readouterr()
     assert run(["prove", "ape.safetensors", "--require", "geometric"]) == 3
+    assert "nothing here has the required claim: geometric" in capsys.readouterr().out
+    assert run(["prove", "ape.safetensors", "--require", "geometric", "-f", "markdown"]) == 3
+    assert "nothing here has the required claim: geometric" in capsys.readouterr().out
+    assert run(["prove", "ape.safetensors", "--require", "geometric,skew"]) == 0
+    assert "nothing here has" not in capsys.readouterr().out
     capsys.readouterr()
 
 

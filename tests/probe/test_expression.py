@@ -60,6 +60,8 @@ def test_an_expression_means_what_sympy_reads(text: str) -> None:
         ("d +", "column 4: cannot be read"),
         ("lg(d)", "column 1: no function is called lg; did you mean log?"),
         ("2*x", "column 3: no quantity is called x"),
+        ("mixd", "no quantity is called mixd; did you mean mixed?"),
+        ("2*mixd", "no quantity is called mixd; expected"),
         ("d*omga", "column 3: no quantity is called omga; did you mean omega?"),
         ("cos", "column 1: cos is a function; write cos(...)"),
         ("1 + cos(d, L)", "column 5: cos takes one argument"),

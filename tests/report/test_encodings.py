@@ -141,6 +141,14 @@ def test_units_are_counted_by_what_they_are(method: str, told: str) -> None:
     assert told in line, line
 
 
+@pytest.mark.parametrize(("width", "told"), [(5, "1 channel never turns"), (4, None)])
+def test_a_channel_left_over_is_told(width: int, told: str | None) -> None:
+    raw = np.random.default_rng(0).normal(size=(2, width, width)).astype(np.float32)
+    (encoding,) = recognised({"positional_encoder._primitives": raw})
+    line = describe(look_at(encoding))
+    assert (told in line) if told else ("never" not in line), line
+
+
 def test_rules_in_a_row_are_told_as_one() -> None:
     rules = ["RA204", "RA701", "RA702", "RA703", "RA705", "RA706", "mine", "RA801"]
     assert list(_spans(rules)) == [
