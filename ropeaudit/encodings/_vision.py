@@ -226,14 +226,15 @@ def _head_dim(tensor: StoredTensor, sources: Sources) -> tuple[int, frozenset[st
 def is_axial(w: Array) -> bool:
     """Whether all planes of ``w`` (2, ..., units) turn with one axis: the first half with x, the
     second with y, to 1e-6 of their length. Nothing trained does; float32 keeps cos(pi/2) as
-    -4.4e-8."""
+    -4.4e-8. Planes that a quantiser stopped are of either kind, unless it stopped a whole half."""
     import numpy as np
 
     half = w.shape[-1] // 2
     x, y = np.abs(w)
-    first = (y[..., :half] <= ABOUT_ZERO * x[..., :half]) & (x[..., :half] > 0.0)
-    second = (x[..., half:] <= ABOUT_ZERO * y[..., half:]) & (y[..., half:] > 0.0)
-    return bool(first.all() and second.all())
+    first = y[..., :half] <= ABOUT_ZERO * x[..., :half]
+    second = x[..., half:] <= ABOUT_ZERO * y[..., half:]
+    turns = x[..., :half].any() and y[..., half:].any()
+    return bool(turns and first.all() and second.all())
 
 
 def positions(sources: Sources) -> Positions:

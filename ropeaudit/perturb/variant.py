@@ -10,7 +10,7 @@ from ropeaudit.errors import InvalidValue, UsageError, quoted, suggestion
 from ropeaudit.facts import Fact, Origin
 from ropeaudit.perturb._layers import split
 from ropeaudit.perturb.interface import Changed, Refused
-from ropeaudit.perturb.recipe import Recipe, Step, parse
+from ropeaudit.perturb.recipe import QUANTITIES, Recipe, Step, parse
 from ropeaudit.records import field, record, replace
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import f32s
@@ -173,6 +173,7 @@ def _chosen(step: Step, states: Sequence[_State], also: Sequence[Encoding]) -> l
             f"{where}: the model has no text schedule; name a component, as in @vision"
         )
     known = {n for s in states for n in (s.base.layer_type, s.base.component) if n}
+    known = known or set(QUANTITIES)  # encodings alone, which have these in place of layer types
     near = suggestion(kind, known) or f"; known: {', '.join(map(quoted, sorted(known)))}"
     raise UsageError(f"{where}: no schedule of layer type {quoted(kind)}{near}")
 

@@ -64,6 +64,21 @@ def test_swin_stores_zeros_that_are_none() -> None:
     )
 
 
+def test_stopped_planes_leave_an_axial_table_axial() -> None:
+    """A quantiser stops the slowest planes; one that stops a whole axis leaves nothing to tell."""
+    state = layouts.swin((3,), 1, axial=True)
+    (name,) = (n for n in state if n.endswith("rope_freqs"))
+    stored = np.asarray(state[name])
+    slow = stored.copy()
+    slow[..., 5:8] = slow[..., 13:] = 0.0
+    (encoding,) = recognised(state | {name: slow})
+    assert encoding.kind == "rope-axial"
+    assert np.array_equal(encoding.parameters["freqs"][:, 0], slow)
+    half = stored.copy()
+    half[..., :8] = 0.0
+    assert [e.kind for e in recognised(state | {name: half})] == ["rope-mixed"]
+
+
 def test_swin_by_name_equals_swin_stored() -> None:
     stated = named("swin_rope_axial_tiny_patch4_window7_224")
     assert [e.heads for e in stated] == [3, 6, 12, 24]
