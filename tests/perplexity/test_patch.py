@@ -169,7 +169,7 @@ def test_layers_of_one_type_of_gemma3() -> None:
 
 def test_per_head_is_refused() -> None:
     loaded = loading.of_model(tiny.llama())
-    with pytest.raises(UsageError, match="one head cannot be changed alone"):
+    with pytest.raises(UsageError, match="one table of frequencies for all heads"):
         make(loaded.schedules, "int8:sym@head=1")
 
 
