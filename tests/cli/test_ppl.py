@@ -191,9 +191,14 @@ def test_an_interrupt_loses_nothing(
         if len(calls) == 4:
             signal.raise_signal(signal.SIGINT)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Bar, "__call__", interrupt)
-        found = document(capsys, *arguments, code=130)
+    # A process that a shell put into the background starts with interrupts ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(Bar, "__call__", interrupt)
+            found = document(capsys, *arguments, code=130)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert found["interrupted"]
     assert [c["recipe"] for c in found["cells"]] == [None, "int4:sym"]
     assert 0 < found["cells"][1]["windows"] < 12
