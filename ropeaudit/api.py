@@ -89,6 +89,7 @@ def diff(
     *,
     contexts: int | Iterable[int] = (),
     overrides: str | Iterable[str] = (),
+    readers: str | Iterable[str] = (),
     ulp: int | None = None,
     encoding: Mapping[str, str] = given.NOTHING,
     fail_on: str | Severity = "info",
@@ -98,26 +99,29 @@ def diff(
     """Compare the schedules of two targets, ``b`` against ``a``; targets as in ``audit``.
 
     ``contexts``: lengths in positions to take the phase drift at, instead of the trained one;
-    ``overrides``: texts as for ``audit``, for one side with ``a:`` or ``b:`` in front; ``ulp``:
-    float32 steps that count as equivalent, by default 4, and 16 between tables of different
-    arithmetic; ``encoding``: as for ``audit``, names for one side with ``a:`` or ``b:`` in front.
+    ``overrides``: texts as for ``audit``, for one side with ``a:`` or ``b:`` in front;
+    ``readers``: engines as which both are read in place of the reference; ``ulp``: float32 steps
+    that count as equivalent, by default 4, and 16 between tables of different arithmetic;
+    ``encoding``: as for ``audit``, names for one side with ``a:`` or ``b:`` in front.
     ``fail_on`` and ``allow_unknown`` decide ``exit_code`` alone. A target that cannot be read is a
     subject with ``error`` set. Raises UsageError for wrong arguments.
     """
-    from ropeaudit.diff import compare
+    from ropeaudit.diff.compare import Options as Asked
+    from ropeaudit.diff.targets import compare_targets
 
     if ulp is not None and (isinstance(ulp, bool) or not isinstance(ulp, int) or ulp < 0):
         raise UsageError(f"ulp is {quoted(ulp)}, expected a whole number of steps, such as 4")
-    options = compare.Options(
+    options = Asked(
         contexts=given.lengths(contexts),
         overrides=given.texts(overrides),
+        readers=given.engines(readers),
         ulp=ulp,
         encoding=given.sided(encoding),
         fail_on=given.severity(fail_on),
         allow_unknown=allow_unknown,
         offline=offline,
     )
-    return compare.compare_targets(given.target_of(a), given.target_of(b), options)
+    return compare_targets(given.target_of(a), given.target_of(b), options)
 
 
 def prove(

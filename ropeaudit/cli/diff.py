@@ -22,6 +22,7 @@ Examples:
   ropeaudit diff before/ after/ --context 131072
   ropeaudit diff config.json model.safetensors
   ropeaudit diff config.json config.json --override b:rope_theta=1e6
+  ropeaudit diff before/ after/ --reader mlx-lm,vllm
   ropeaudit diff hf:org/base hf:org/finetune --fail-on error -f json
 
 \b
@@ -68,6 +69,16 @@ Context = Annotated[
         "comma list.",
     ),
 ]
+Reader = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reader",
+        metavar="NAME[,NAME]|all",
+        help="Compare what these engines make of both, not what the reference does: vllm, "
+        "llama.cpp, transformers-4.57, all. Repeatable.",
+        autocompletion=option.complete_reader,
+    ),
+]
 Override = Annotated[
     list[str] | None,
     typer.Option(
@@ -110,6 +121,7 @@ def command(
     allow_unknown: option.AllowUnknown = None,
     exit_zero: option.ExitZero = None,
     context: Context = None,
+    reader: Reader = None,
     override: Override = None,
     ape_skew: option.ApeSkew = None,
     ape_tree_layout: option.ApeTreeLayout = None,
@@ -124,7 +136,8 @@ def command(
     """Tell how two schedules or learned encodings differ, and what was lost.
 
     Compares a model with its conversion, a checkpoint before and after, a config with a stored
-    table. Says channel by channel by how much they part, and in words what was lost.
+    table. Says channel by channel by how much they part, and in words what was lost. With --reader
+    as these engines read both.
     """
     from ropeaudit.cli import _output
     from ropeaudit.report._diff import check_format
@@ -132,7 +145,8 @@ def command(
     settings = _output.settings(
         {
             "format": format, "fail_on": fail_on, "allow_unknown": allow_unknown,
-            "exit_zero": exit_zero, "context": context, "offline": offline, "color": color,
+            "exit_zero": exit_zero, "context": context, "reader": reader, "offline": offline,
+            "color": color,
         },
         no_config=no_config,
     )  # fmt: skip
@@ -194,7 +208,8 @@ def _compare(
     ulp: int | None,
     encoding: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> Comparison:
-    from ropeaudit.diff.compare import Options, compare_targets
+    from ropeaudit.diff.compare import Options
+    from ropeaudit.diff.targets import compare_targets
     from ropeaudit.findings import Severity
 
     # A level in a settings file is meant for findings; here it would hide what is different.
@@ -202,6 +217,7 @@ def _compare(
     options = Options(
         contexts=settings.context,
         overrides=overrides,
+        readers=settings.reader,
         ulp=ulp,
         fail_on=Severity.parse(settings.fail_on) if asked else Severity.INFO,
         allow_unknown=settings.allow_unknown,

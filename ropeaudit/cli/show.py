@@ -47,17 +47,22 @@ def command(
     from ropeaudit.cli import _output
     from ropeaudit.cli._targets import expand, say_left_out
     from ropeaudit.report.interface import for_schedules
-    from ropeaudit.resolve import attempt
+    from ropeaudit.resolve import attempt, chosen_readers
 
-    given = {"format": format, "context": context, "offline": offline, "color": color}
-    settings = _output.settings(given, no_config=no_config)
+    settings = _output.settings(
+        {
+            "format": format, "context": context, "reader": reader, "offline": offline,
+            "color": color,
+        },
+        no_config=no_config,
+    )  # fmt: skip
     if show_settings:
         typer.echo("\n".join(settings.lines()))
         return
     files = _output.outputs(output, targets or ())
     for name in (settings.format, *(name for name, _ in files)):
         for_schedules(name)
-    readers = _readers(reader)
+    chosen_readers(settings.reader)  # a name that is not known stops the run before any target
     names, left_out = expand(targets or ())
     say_left_out(left_out)
     stated = option.encoding(ape_skew, ape_tree_layout, encoding)
@@ -68,7 +73,7 @@ def command(
             overrides=tuple(override or ()),
             offline=settings.offline,
             encoding=stated,
-            readers=readers,
+            readers=settings.reader,
         )
         for target in names
     ]
@@ -82,16 +87,6 @@ def command(
 
     _output.write(render, settings.format, files, color=settings.color, verbose=verbose)
     raise typer.Exit(exit_code(subjects))
-
-
-def _readers(given: list[str] | None) -> tuple[str, ...]:
-    """The names as given, known before any target is read; raises UsageError for others."""
-    if not given:
-        return ()
-    from ropeaudit.readers.engines.known import find
-
-    find(given)
-    return tuple(given)
 
 
 def exit_code(subjects: Sequence[Subject]) -> int:

@@ -1,10 +1,10 @@
-"""The comparison of two targets: read both, pair their schedules, measure, name, judge."""
+"""The comparison of two subjects: pair their schedules, measure, name, judge."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ropeaudit.diff import measure
 from ropeaudit.diff.guess import undecided
@@ -14,11 +14,9 @@ from ropeaudit.diff.law import Law, is_bare, law
 from ropeaudit.diff.likeness import Likeness
 from ropeaudit.diff.overrides import sided
 from ropeaudit.diff.pairing import Matching, match
-from ropeaudit.errors import SourceError
 from ropeaudit.facts import Oddity
 from ropeaudit.findings import Severity
 from ropeaudit.records import field, record, replace
-from ropeaudit.resolve import attempt, build
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
 
@@ -36,12 +34,14 @@ _UNREAD = frozenset({Oddity.TYPE_UNKNOWN, Oddity.LENGTH_MISMATCH})
 class Options:
     """How to compare. ``overrides``: texts, with ``a:`` or ``b:`` in front for one side only.
 
-    ``encoding``: what the layout of learned encodings leaves open, for A and for B. ``ulp`` None:
-    4, or 16 between tables of different arithmetic.
+    ``readers``: names of engines as which to read both, in place of the reference. ``encoding``:
+    what the layout of learned encodings leaves open, for A and for B. ``ulp`` None: 4, or 16
+    between tables of different arithmetic.
     """
 
     contexts: tuple[int, ...] = ()
     overrides: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
     ulp: int | None = None
     fail_on: Severity = Severity.INFO
     allow_unknown: bool = False
@@ -49,39 +49,10 @@ class Options:
     encoding: tuple[Mapping[str, str], Mapping[str, str]] = field(default=({}, {}), compare=False)
 
 
-def compare_targets(a: str | Any, b: str | Any, options: Options | None = None) -> Comparison:
-    """Read and compare two targets; what cannot be read is a subject with ``error`` set.
-
-    Raises UsageError for overrides that cannot be applied.
-    """
-    options = options or Options()
-    for_a, for_b = sided(options.overrides)
-    left, right = (
-        attempt(
-            target,
-            contexts=options.contexts,
-            overrides=texts,
-            offline=options.offline,
-            encoding=stated,
-        )
-        for target, texts, stated in zip((a, b), (for_a, for_b), options.encoding, strict=True)
-    )
-    # Lengths that came as an override (max_model_len) are asked for as well.
-    asked = tuple(sorted({*options.contexts, *left.lengths, *right.lengths}))
-    return compare(*_at_common_lengths(left, right, asked), replace(options, contexts=asked))
-
-
 def compare(a: Subject, b: Subject, options: Options | None = None) -> Comparison:
     """Compare two subjects; a is the reference, b what became of it."""
     options = options or Options()
-    made = Comparison(
-        a=a,
-        b=b,
-        overrides=sided(options.overrides),
-        ulp=ULP if options.ulp is None else options.ulp,
-        fail_on=options.fail_on,
-        allow_unknown=options.allow_unknown,
-    )
+    made = begun(a, b, options)
     if a.error or b.error:
         return made
     matching = match(a, b)
@@ -107,6 +78,18 @@ def compare(a: Subject, b: Subject, options: Options | None = None) -> Compariso
     )
 
 
+def begun(a: Subject, b: Subject, options: Options) -> Comparison:
+    """What was asked, with nothing compared yet."""
+    return Comparison(
+        a=a,
+        b=b,
+        overrides=sided(options.overrides),
+        ulp=ULP if options.ulp is None else options.ulp,
+        fail_on=options.fail_on,
+        allow_unknown=options.allow_unknown,
+    )
+
+
 def _learned(a: Subject, b: Subject, options: Options) -> Compared | None:
     if not (a.encodings or b.encodings):
         return None
@@ -126,28 +109,6 @@ class _Same:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and other.schedule is self.schedule
-
-
-def _at_common_lengths(a: Subject, b: Subject, asked: tuple[int, ...]) -> tuple[Subject, Subject]:
-    """Both built for the lengths at which a dynamic table of either side is worth a look."""
-    wanted = set(asked)
-    for schedule in (*a.schedules, *b.schedules):
-        declared = schedule.context.declared
-        if schedule.rope_type == "dynamic" and declared:
-            wanted |= {declared} if asked else {declared, 2 * declared}
-    lengths = tuple(sorted(wanted))
-    return _built_for(a, lengths), _built_for(b, lengths)
-
-
-def _built_for(subject: Subject, lengths: tuple[int, ...]) -> Subject:
-    grows = any(s.rope_type == "dynamic" for s in subject.schedules)
-    if not grows or subject.reading is None or lengths == subject.lengths:
-        return subject
-    try:
-        again = build(subject.reading, lengths)
-    except SourceError:
-        return subject  # it was built for its own lengths, which are compared instead
-    return replace(subject, schedules=again.schedules, lengths=lengths)
 
 
 def _undecided(a: Subject, b: Subject, matching: Matching, learned: Compared | None) -> list[str]:
@@ -180,7 +141,8 @@ def _pairs(
 ) -> list[Pair]:
     """One pair a length; what was lost and how grave it is does not depend on the length."""
     other = (subject_a.format == "gguf") != (subject_b.format == "gguf")
-    mixed = other and not (is_bare(a) and is_bare(b))
+    # What one engine makes of a config and of a GGUF file comes from the same arithmetic.
+    mixed = other and a.reader is None and not (is_bare(a) and is_bare(b))
     tolerance = measure.tolerance(a, b, options.ulp, other_arithmetic=mixed)
     attention, softmax = measure.attention(a, b), measure.softmax(a, b)
     default, _ = measure.default_length(a, b)

@@ -12,6 +12,7 @@ from ropeaudit.findings import Severity
 from ropeaudit.records import record
 from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.subject import Subject
+from ropeaudit.schedule.views import View
 
 ULP = 4
 """Float32 steps that count as equivalent, where nothing else is asked for."""
@@ -73,6 +74,11 @@ class Pair:
     severity: Severity | None
 
     @property
+    def reader(self) -> str | None:
+        """The engine as which both sides are read; None for the reference when none was named."""
+        return self.a.reader and self.b.reader
+
+    @property
     def max_abs_dlog(self) -> float:
         """Largest ``|ln(b / a)|``; infinite where a channel was stopped or is no number."""
         return max((_size(c.dlog) for c in self.channels), default=0.0)
@@ -107,7 +113,8 @@ class Comparison:
     """A whole comparison; learned encodings stand beside schedules.
 
     ``undecided``: why equal tables are no proof, or why none was compared. ``notes``: how to read
-    the words. ``fail_on``: the severity from which a difference fails the gate (default: any
+    the words. ``readers``: the comparisons as named engines read both, and then everything else
+    tells of these. ``fail_on``: the severity from which a difference fails the gate (default: any
     difference). ``overrides``: what A and B were told at run time.
     """
 
@@ -117,6 +124,7 @@ class Comparison:
     unpaired: tuple[Unpaired, ...] = ()
     encodings: tuple[EncodingPair, ...] = ()
     unpaired_encodings: tuple[UnpairedEncoding, ...] = ()
+    readers: tuple[Readings, ...] = ()
     undecided: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     overrides: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
@@ -129,12 +137,12 @@ class Comparison:
         """different > unknown > equivalent > same; unknown when nothing could be compared."""
         if self.a.error or self.b.error:
             return Likeness.UNKNOWN
-        found = {p.likeness for p in self.pairs} | {p.likeness for p in self.encodings}
-        if Likeness.DIFFERENT in found or self._left:
-            return Likeness.DIFFERENT
-        if self.undecided or not found or Likeness.UNKNOWN in found:
-            return Likeness.UNKNOWN
-        return Likeness.EQUIVALENT if Likeness.EQUIVALENT in found else Likeness.SAME
+        if self.readers:
+            return _worst([r.verdict for r in self.readers if r.counts])
+        found = [p.likeness for p in self.pairs] + [p.likeness for p in self.encodings]
+        found += [Likeness.DIFFERENT] if self._left else []
+        found += [Likeness.UNKNOWN] if self.undecided else []
+        return _worst(found)
 
     @property
     def _left(self) -> bool:
@@ -146,6 +154,7 @@ class Comparison:
     def severity(self) -> Severity | None:
         """The gravest of the differences; None where there is none."""
         every = [p.severity for p in self.pairs] + [p.severity for p in self.encodings]
+        every += [r.severity for r in self.readers]
         found = [level for level in every if level is not None]
         if self._left:
             found.append(Severity.ERROR)
@@ -156,9 +165,75 @@ class Comparison:
         """2 unreadable, 1 different at or above ``fail_on``, 3 unknown, 0."""
         if self.a.error or self.b.error:
             return 2
-        if self.verdict is Likeness.DIFFERENT:
-            return 1 if (self.severity or Severity.INFO) >= self.fail_on else 0
-        return 3 if self.verdict is Likeness.UNKNOWN and not self.allow_unknown else 0
+        counted = [r for r in self.readers if r.counts]
+        parts: Sequence[Readings | Comparison] = counted or [self]
+        found = {p.verdict for p in parts}
+        different = [p.severity for p in parts if p.verdict is Likeness.DIFFERENT]
+        if any((level or Severity.INFO) >= self.fail_on for level in different):
+            return 1
+        return 3 if Likeness.UNKNOWN in found and not self.allow_unknown else 0
+
+
+@record(kw_only=True)
+class Readings:
+    """What one engine makes of A and of B.
+
+    ``found``: the comparison of both, None where it does not build both. ``named``: whether it was
+    asked for by its name and not as ``all``.
+    """
+
+    a: View
+    b: View
+    named: bool = True
+    found: Comparison | None = None
+
+    @property
+    def reader(self) -> str:
+        return self.a.reader
+
+    @property
+    def verdict(self) -> Likeness:
+        """As of a comparison; an engine that refuses one side and builds the other is different."""
+        if self.found is not None:
+            return self.found.verdict
+        loads = {self.a.status, self.b.status} == {"ok", "refuses"}
+        return Likeness.DIFFERENT if loads else Likeness.UNKNOWN
+
+    @property
+    def severity(self) -> Severity | None:
+        if self.found is not None:
+            return self.found.severity
+        return Severity.ERROR if self.verdict is Likeness.DIFFERENT else None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the verdict on both targets rests on it: one of ``all`` may know neither."""
+        return self.named or self.found is not None or self.verdict is Likeness.DIFFERENT
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is nothing to compare, as clauses; None where there is."""
+        if self.found is not None:
+            return None
+        said = {side: _reason(view) for side, view in (("A", self.a), ("B", self.b))}
+        if said["A"] == said["B"]:
+            return f"{_STATUS[self.a.status]} both{said['A'][1]}"
+        parts = (f"{_STATUS[status]} {side}{why}" for side, (status, why) in said.items() if why)
+        return "; ".join(parts)
+
+
+_STATUS = {"refuses": "refuses", "not_covered": "is not known to read"}
+
+
+def _reason(view: View) -> tuple[str, str]:
+    return view.status, "" if view.status == "ok" else f": {view.reason or 'no reason is known'}"
+
+
+def _worst(found: Sequence[Likeness]) -> Likeness:
+    order = (Likeness.DIFFERENT, Likeness.UNKNOWN, Likeness.EQUIVALENT)
+    if not found:
+        return Likeness.UNKNOWN
+    return next((likeness for likeness in order if likeness in found), Likeness.SAME)
 
 
 @record(kw_only=True)

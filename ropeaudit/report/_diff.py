@@ -12,6 +12,7 @@ from ropeaudit.findings import Severity
 from ropeaudit.records import replace
 from ropeaudit.report import _numbers as show
 from ropeaudit.report._diff_words import (
+    as_read,
     displaced,
     heading,
     length_words,
@@ -74,10 +75,12 @@ def _console(found: Comparison, ink: Ink) -> str:
                 ink.line()
                 ink.line((f"  {side} alone", "bold"))
                 table(ink, subject.schedules, indent="    ")
-    before: Pair | None = None
-    for pair in found.pairs:
-        _pair(ink, pair, again=before is not None and repeats(before, pair))
-        before = pair
+    if found.readers:
+        from ropeaudit.report._diff_readers import console
+
+        console(ink, found, _pairs)
+    else:
+        _pairs(ink, found.pairs)
     if found.encodings:
         from ropeaudit.report import _diff_encodings
 
@@ -90,7 +93,8 @@ def _console(found: Comparison, ink: Ink) -> str:
         ink.paragraph(safe(text), indent=2, label="  ", style=tone)
     for left in found.unpaired:
         tone = "red" if left.matters else "dim"
-        text = f"{left.side.upper()} {safe(left.schedule.name)} is not compared: {left.reason}"
+        text = f"{left.side.upper()} {safe(left.schedule.name)} is not compared: "
+        text += f"{as_read(left)}{left.reason}"
         ink.paragraph(safe(text), indent=2, label="  ", style=tone)
     for why in found.undecided:
         ink.paragraph(f"undecided: {safe(why)}", indent=2, label="  ", style="magenta")
@@ -103,6 +107,13 @@ def _console(found: Comparison, ink: Ink) -> str:
         (f"  · ropeaudit {__version__}", "dim"),
     )
     return ink.text()
+
+
+def _pairs(ink: Ink, pairs: Sequence[Pair]) -> None:
+    before: Pair | None = None
+    for pair in pairs:
+        _pair(ink, pair, again=before is not None and repeats(before, pair))
+        before = pair
 
 
 def _side(ink: Ink, side: str, subject: Subject, overrides: Sequence[str]) -> None:

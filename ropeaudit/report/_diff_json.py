@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ropeaudit.report._diff_readers import members as readers
 from ropeaudit.report._plain import numbers, plain
 from ropeaudit.report.json_v1 import TOOL, page
 from ropeaudit.report.json_v1 import subject as as_json
@@ -27,6 +28,7 @@ def render(found: Comparison) -> str:
             "ulp": found.ulp,
             "overrides": {"a": list(found.overrides[0]), "b": list(found.overrides[1])},
             "subjects": [as_json(found.a), as_json(found.b)],
+            **readers(found),
             "pairs": [_pair(p) for p in found.pairs],
             **_encodings(found),
             "unpaired": [
@@ -35,6 +37,7 @@ def render(found: Comparison) -> str:
                     "schedule": u.schedule.name,
                     "reason": u.reason,
                     "difference": u.matters,
+                    "reader": u.schedule.reader,
                 }
                 for u in found.unpaired
             ],
@@ -58,6 +61,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
     return {
         "a": pair.a.name,
         "b": pair.b.name,
+        "reader": pair.reader,
         "context": pair.context,
         "context_source": pair.context_source,
         "verdict": pair.likeness.value,

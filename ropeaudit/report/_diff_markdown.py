@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ropeaudit._version import __version__
-from ropeaudit.report import _diff_encodings
+from ropeaudit.report import _diff_encodings, _diff_readers
 from ropeaudit.report import _diff_words as words
 from ropeaudit.report import _numbers as show
 from ropeaudit.report.markdown import code, text
 
 if TYPE_CHECKING:
     from ropeaudit.diff._encodings_interface import EncodingPair
-    from ropeaudit.diff.interface import Comparison, Pair
+    from ropeaudit.diff.interface import Comparison, Pair, Readings
 
 
 def render(found: Comparison) -> str:
@@ -25,6 +25,8 @@ def render(found: Comparison) -> str:
         given = f" with {', '.join(map(code, told))}" if told else ""
         lines.append(f"- {side} {code(subject.target)}{given}{error}")
     lines.append("")
+    if found.readers:
+        lines += ["| reader | verdict | |", "|---|---|---|", *map(_engine, found.readers), ""]
     if found.pairs or found.encodings:
         lines += [
             "| pair | verdict | at | steps | log distance | phase drift |",
@@ -45,7 +47,7 @@ def render(found: Comparison) -> str:
     ]
     lines += [
         f"- {'**not compared**' if u.matters else 'not compared'}: {u.side.upper()} "
-        f"{code(u.schedule.name)}, {text(u.reason)}"
+        f"{code(u.schedule.name)}, {text(words.as_read(u))}{text(u.reason)}"
         for u in found.unpaired
     ]
     lines += [f"- **undecided**: {text(why)}" for why in found.undecided]
@@ -58,9 +60,19 @@ def render(found: Comparison) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _engine(readings: Readings) -> str:
+    said = text("; ".join(words.of_readings(readings))).replace("|", "\\|")
+    return f"| {code(readings.reader)} | {_diff_readers.level(readings)} | {said} |"
+
+
+def _heading(pair: Pair) -> str:
+    """The pair's names, with the engine where one was named."""
+    return f"{pair.reader} {words.heading(pair)}" if pair.reader else words.heading(pair)
+
+
 def _row(pair: Pair) -> str:
     cells = [
-        code(words.heading(pair)).replace("|", "\\|"),
+        code(_heading(pair)).replace("|", "\\|"),
         pair.likeness.value if pair.severity is None else f"different ({pair.severity.label})",
         str(pair.context),
         "-" if pair.max_ulp is None else f"{pair.max_ulp:,}",
@@ -73,7 +85,7 @@ def _row(pair: Pair) -> str:
 def _details(pair: Pair) -> list[str]:
     if pair.severity is None:
         return []
-    lines = [f"### {code(words.heading(pair))}", ""]
+    lines = [f"### {code(_heading(pair))}", ""]
     lines += [f"- **{text(lost.name)}**{text(lost.text[len(lost.name) :])}" for lost in pair.lost]
     lines += [f"- {text(said)}" for said in words.told(pair)]
     return [*lines, ""]

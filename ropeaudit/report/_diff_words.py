@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 from ropeaudit.report import _numbers as show
 
 if TYPE_CHECKING:
-    from ropeaudit.diff.interface import Comparison, Pair
+    from ropeaudit.diff.interface import Comparison, Pair, Readings, Unpaired
 
 
 def summary(found: Comparison) -> list[str]:
     """``2 pairs: 1 same, 1 different``, and what the gate made of it."""
     words = [p.likeness.value for p in found.pairs] + [p.likeness.value for p in found.encodings]
     told = ", ".join(f"{n} {word}" for word, n in Counter(words).items())
-    parts = [show.plural(len(words), "pair") + (f": {told}" if told else "")]
+    parts = []
+    if found.readers:
+        each = Counter(r.verdict.value for r in found.readers)
+        engines = ", ".join(f"{n} {word}" for word, n in each.items())
+        parts.append(f"{show.plural(len(found.readers), 'reader')}: {engines}")
+    parts.append(show.plural(len(words), "pair") + (f": {told}" if told else ""))
     left = sum(u.matters for u in found.unpaired)
     parts += [f"{show.plural(left, 'schedule')} without a counterpart"] if left else []
     left = sum(u.matters for u in found.unpaired_encodings)
@@ -30,6 +35,25 @@ def heading(pair: Pair) -> str:
     if pair.a.name == pair.b.name:
         return pair.a.name
     return f"{pair.a.name} against {pair.b.name}"
+
+
+def as_read(rest: Unpaired) -> str:
+    """``as vllm-0.33 reads it: `` where an engine was named."""
+    return f"as {rest.schedule.reader} reads it: " if rest.schedule.reader else ""
+
+
+def of_readings(found: Readings) -> list[str]:
+    """What is told of an engine beside its pairs: why there is none, what it leaves aside."""
+    if found.reason is not None:
+        return [found.reason]
+    sides = (("A", found.a), ("B", found.b))
+    said = [f"does not read {', '.join(v.ignored)} of {side}" for side, v in sides if v.ignored]
+    notes = [n.message for _, v in sides for n in v.notes if n.kind in _TOLD]
+    return [*said, *dict.fromkeys(notes)]
+
+
+_TOLD = frozenset({"nearest_reader", "crashes"})
+"""Kinds of notes about an engine that matter whatever the verdict."""
 
 
 def repeats(before: Pair, pair: Pair) -> bool:

@@ -128,6 +128,21 @@ def test_what_the_reference_cannot_read_others_may(capsys: Capture) -> None:
     assert [s["rope_theta"] for s in subject["schedules"]] == [1e5]
 
 
+def test_the_setting_is_read_and_the_option_goes_before_it(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = case("plain_old")
+    Path("pyproject.toml").write_text('[tool.ropeaudit]\nreader = ["tgi"]\n')
+    assert list(shown(capsys, target)["readers"]) == ["tgi-2026.01"]
+    assert list(shown(capsys, target, "--reader", "vllm")["readers"]) == ["vllm-0.33"]
+    assert "readers" not in shown(capsys, target, "--no-config")
+    monkeypatch.setenv("ROPEAUDIT_READER", "hf,vllm")
+    assert list(shown(capsys, target)["readers"]) == [REFERENCE, "vllm-0.33"]
+    monkeypatch.setenv("ROPEAUDIT_READER", "vlm")
+    assert run(["show", target]) == 2
+    assert "no reader vlm" in capsys.readouterr().err
+
+
 def test_an_unknown_reader_is_told_before_any_target_is_read(capsys: Capture) -> None:
     assert run(["show", "nowhere.json", "--reader", "trasnformers"]) == 2
     said = capsys.readouterr().err

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ropeaudit.facts import Note
-from ropeaudit.readers.engines.compare import seen, views
+from ropeaudit.readers.engines.compare import seen, serves, views
 from ropeaudit.readers.engines.interface import Built
-from ropeaudit.readers.engines.known import ALL, REFERENCE, Chosen, find, usual
+from ropeaudit.readers.engines.known import REFERENCE, Chosen, singled, usual
 from ropeaudit.readers.interface import Resolution
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
@@ -52,11 +52,10 @@ def beside(subject: Subject, readers: Sequence[str], *, params: bool) -> Beside:
     if any(n.kind == "variant" for n in subject.notes):
         return Beside(why="the schedules are a variant, which engines do not read from this config")
     if readers:
-        singled = find([n for r in readers for n in r.split(",") if n.strip().lower() != ALL])
         return Beside(
             views=subject.views,
             asked=frozenset(v.reader for v in subject.views),
-            singled=frozenset(c.release.name for c in singled),
+            singled=singled(readers),
         )
     if reading is None or reading.document is None:
         return Beside(why="there is no config from which an engine would build anything")
@@ -111,8 +110,11 @@ def _of_gguf(subject: Subject, chosen: Chosen) -> View:
         return seen(chosen, "not_covered", "the file has no rotary schedule to build")
     said = "the file is read as it is, whatever converted it"
     name = chosen.release.name
+    from ropeaudit.readers.llama_cpp.factors import at_rest
+
+    served = (s for s in subject.built() if serves(s, subject.lengths))
     built = Built(
-        schedules=tuple(replace(s, reader=name) for s in subject.built()),
+        schedules=tuple(replace(at_rest(s), reader=name) for s in served),
         notes=(Note("as_converted", said),),
     )
     return seen(chosen, "ok", None, built)

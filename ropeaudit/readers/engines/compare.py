@@ -121,7 +121,7 @@ def distance(
     that serves none of them is left aside.
     """
     asked = max(lengths, default=None)
-    pairs = list(paired(engine, [s for s in reference if _serves(s, lengths)]))
+    pairs = list(paired(engine, [s for s in reference if serves(s, lengths)]))
     if not pairs:
         return None
     each = {name: measured(found, asked) for name, found in _by_name(pairs).items()}
@@ -152,7 +152,7 @@ def distance(
     return replace(found, same=False, words=said)
 
 
-def _serves(schedule: Schedule, lengths: tuple[int, ...]) -> bool:
+def serves(schedule: Schedule, lengths: tuple[int, ...]) -> bool:
     """Whether the reference turns by this table at one of ``lengths``, all where none is named."""
     original = schedule.context.trained
     if not lengths or original is None or schedule.variant not in ("short", "long"):

@@ -103,6 +103,12 @@ def find(asked: Iterable[str]) -> tuple[Chosen, ...]:
     return tuple(found.values())
 
 
+def singled(asked: Iterable[str]) -> frozenset[str]:
+    """Full names of the releases that ``asked`` names one by one, not as ``all``."""
+    named = [n for text in asked for n in text.split(",") if n.strip().lower() != ALL]
+    return frozenset(c.release.name for c in find(named))
+
+
 def _meant(name: str) -> Iterator[Chosen]:
     if name.lower() == ALL:
         yield from (Chosen(engine=e, release=r) for e, r in releases())

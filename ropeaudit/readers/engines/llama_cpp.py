@@ -30,6 +30,7 @@ from ropeaudit.readers.engines.interface import Built, NotCovered, Refuses, Rele
 from ropeaudit.readers.interface import Resolution
 from ropeaudit.readers.llama_cpp import read
 from ropeaudit.readers.llama_cpp.architectures import ARCHITECTURES
+from ropeaudit.readers.llama_cpp.factors import at_rest
 from ropeaudit.records import replace
 from ropeaudit.schedule.core import Schedule
 
@@ -161,12 +162,13 @@ def _wanted(schedule: Schedule, lengths: tuple[int, ...]) -> bool:
 def _as_model(schedule: Schedule, file: Draft, release: Release) -> Schedule:
     arch = ARCHITECTURES.get(file.architecture)
     pairing = "half" if arch is not None and arch.permuted else schedule.pairing
-    # Channels that do not turn are divided by 1e30 in the file: zero at every length.
-    still = schedule.static_channels
-    table = tuple(0.0 if k in still else v for k, v in enumerate(schedule.inv_freq))
-    if any(v != v for v in table) or schedule.attention_scaling != schedule.attention_scaling:
+    found = at_rest(schedule)
+    if (
+        any(v != v for v in found.inv_freq)
+        or schedule.attention_scaling != schedule.attention_scaling
+    ):
         raise Refuses("the converted file holds values from which no number can be computed")
-    return replace(schedule, reader=release.name, pairing=pairing, inv_freq=table)
+    return replace(found, reader=release.name, pairing=pairing)
 
 
 def _notes(said: str | None, chosen: list[Schedule]) -> Iterator[Note]:

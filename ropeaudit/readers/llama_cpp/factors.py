@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from ropeaudit.facts import Reading, StoredTable
 from ropeaudit.readers.llama_cpp.architectures import Architecture
-from ropeaudit.records import field, record
+from ropeaudit.records import field, record, replace
+from ropeaudit.schedule.core import Schedule
 from ropeaudit.schedule.float32 import Table
 
 STILL = 1e29
@@ -130,3 +131,12 @@ def _round(value: float) -> float:
     """A whole number where float32 factors cannot tell it from one."""
     near = round(value)
     return float(near) if near and abs(value / near - 1) < 1e-4 else value
+
+
+def at_rest(schedule: Schedule) -> Schedule:
+    """``schedule`` with zeros where the file divides by 1e30: still at every length."""
+    still = schedule.static_channels
+    if not still:
+        return schedule
+    table = tuple(0.0 if k in still else v for k, v in enumerate(schedule.inv_freq))
+    return replace(schedule, inv_freq=table)
