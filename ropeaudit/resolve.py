@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ropeaudit.encodings import _hints
 from ropeaudit.errors import RopeAuditError, SourceError, quoted, suggestion
 from ropeaudit.facts import Note, Oddity, Origin, Reading
 from ropeaudit.readers.interface import Reader, Resolution
@@ -152,7 +153,7 @@ def build(
         schedules=_placed([s for p in parts for s in p.schedules]),
         encodings=encodings,
         observations=tuple(o for p in parts for o in p.observations),
-        notes=(*reading.notes, *said, *_beyond_the_file(parts)),
+        notes=(*reading.notes, *said, *_beyond_the_file(parts), *_hints.idle(encoding, encodings)),
         reading=whole,
         lengths=lengths,
     )
@@ -160,8 +161,6 @@ def build(
 
 def _encodings(reading: Reading, options: Mapping[str, str]) -> tuple[Encoding, ...]:
     """What is no single table: learned, non-commuting, damped or added to the logits."""
-    from ropeaudit.encodings import _hints
-
     document = reading.stored_config or reading.document
     stated = _hints.in_config(document) or _hints.in_metadata(reading.metadata)
     if not (reading.tensors or options or stated):

@@ -16,7 +16,8 @@ Passes when
 Fails when
     Two or more channels on one axis are equal. As info: channels that the family defines as zero
     (proportional), and equal values on different axes (one ladder for height, one for width). As a
-    warning: equal values in a learned table.
+    warning: equal values in a learned table; of learned vectors of several layers and heads only
+    when all of them hold one value (zeros are for RA104).
 
 Exactness
     Equality of the stored values, no tolerance; -0 equals 0. Unknown when values that are no
@@ -71,7 +72,9 @@ def _judge(spectrum: Spectrum, params: Params) -> Outcome:
     if spectrum.falling and not spectrum.static:
         return passed(spectrum)
     if spectrum.many_vectors:
-        return skipped(VECTORS, spectrum)
+        one_value = len(set(spectrum.values)) == 1 and spectrum.finite and spectrum.values[0] != 0
+        every = list(range(len(spectrum.values)))
+        return _equal(spectrum, [every]) if one_value else skipped(VECTORS, spectrum)
     found = clusters(spectrum.values, spectrum.groups)
     if found and len(found[0]) > params.max_cluster:
         return _unsure(spectrum, found) or _equal(spectrum, found)

@@ -1,14 +1,15 @@
-"""Whether a config alone may state an encoding, told without importing any encoding.
+"""Whether there may be an encoding at all, told without importing any.
 
 Nearly every config states none, and auditing those must not cost an import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ropeaudit.document import Document
-from ropeaudit.facts import Json
+from ropeaudit.errors import quoted
+from ropeaudit.facts import Json, Note
 
 WORDS = ("alibi", "patch16_rope", "position_method", "rope_mixed", "rope_axial")
 """Text that a config with such an encoding contains: keys, or parts of an architecture's name."""
@@ -31,6 +32,16 @@ def in_config(document: Document | None) -> bool:
 def in_metadata(metadata: Mapping[str, Json] | None) -> bool:
     """As :func:`in_config`, for a GGUF file."""
     return _is_one_of((metadata or {}).get("general.architecture"), ARCHITECTURES)
+
+
+def idle(options: Mapping[str, str], encodings: Sequence[object]) -> Iterator[Note]:
+    """What the user states about an encoding where the target has none."""
+    if options and not encodings:
+        named = " and ".join(quoted(name) for name in options)
+        yield Note(
+            "option_without_effect",
+            f"there is no learned encoding in this target: {named} changes nothing",
+        )
 
 
 def _is_one_of(value: Json, names: frozenset[str]) -> bool:

@@ -22,7 +22,7 @@ from ropeaudit.report._diff_words import (
     told,
 )
 from ropeaudit.report._displacement import displacement
-from ropeaudit.report._kinds import trouble
+from ropeaudit.report._kinds import IDLE, trouble
 from ropeaudit.report._plain import numbers
 from ropeaudit.report._schedules import table
 from ropeaudit.report._terminal import Ink, View, pad, safe
@@ -132,7 +132,7 @@ def _side(ink: Ink, side: str, subject: Subject, overrides: Sequence[str]) -> No
             ink.paragraph(show.place(place), indent=9, label="     at")
     for note in subject.notes:
         empty = not (subject.schedules or subject.encodings)
-        told = ink.view.verbose or empty or note.kind.startswith("override_")
+        told = ink.view.verbose or empty or note.kind.startswith(IDLE)
         if told:
             ink.paragraph(f"note: {safe(note.message)}", indent=5, style="dim")
 

@@ -8,6 +8,7 @@ from ropeaudit._version import __version__
 from ropeaudit.report import _diff_encodings, _diff_readers
 from ropeaudit.report import _diff_words as words
 from ropeaudit.report import _numbers as show
+from ropeaudit.report._kinds import idle_overrides
 from ropeaudit.report.markdown import code, text
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def render(found: Comparison) -> str:
     ]
     lines += [f"- **undecided**: {text(why)}" for why in found.undecided]
     lines += [f"- **note**: {text(said)}" for said in found.notes]
-    idle = [n.message for s in (found.a, found.b) for n in s.notes if n.kind.startswith("override")]
+    idle = [said for s in (found.a, found.b) for said in idle_overrides(s)]
     lines += [f"- **note**: {text(said)}" for said in idle]
     if lines[-1]:
         lines.append("")

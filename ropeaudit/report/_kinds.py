@@ -72,9 +72,13 @@ def told_once(group: Sequence[Finding]) -> tuple[str, str]:
     return rules, f"Cannot be decided: {group[0].message.partition(_CANNOT)[2]}"
 
 
+IDLE = ("override_", "option_")
+"""Beginnings of the kinds of notes that say so."""
+
+
 def idle_overrides(subject: Subject) -> list[str]:
     """What was asked for on the command line and did nothing: no page may leave that out."""
-    return [n.message for n in subject.notes if n.kind.startswith("override_")]
+    return [n.message for n in subject.notes if n.kind.startswith(IDLE)]
 
 
 def trouble(subject: Subject) -> Location | None:

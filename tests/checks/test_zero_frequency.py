@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
+import ropeaudit
 from ropeaudit.checks import zero_frequency as check
-from ropeaudit.findings import Status
+from ropeaudit.findings import Severity, Status
+from ropeaudit.records import replace
+from ropeaudit.schedule.core import Axis, Schedule
 from tests.schedules import (
     cast,
     llama3,
@@ -80,3 +88,50 @@ def test_exactly_the_zeroed_channels_are_named(zeroed: set[int]) -> None:
     outcome = only(check, with_values(plain(1e6), lambda k, v: 0.0 if k in zeroed else v))
     assert outcome.evidence.get("channels", []) == sorted(zeroed)
     assert (outcome.status is Status.PASS) == (not zeroed)
+
+
+def learned(values: np.ndarray, axes: str = "") -> Schedule:
+    """A learned tensor of several vectors as the reader of stored tables gives it."""
+    flat = tuple(float(v) for v in values.ravel())
+    count = len(flat) // max(1, len(axes))
+    named = [Axis(a, (i * count, (i + 1) * count - 1)) for i, a in enumerate(axes)]
+    return replace(
+        raw(flat), rope_type="learned", axes=tuple(named) or None,
+        parameters={"role": "learned", "shape": list(values.shape)},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "axes"), [((3, 2, 64), "xyz"), ((4, 64), ""), ((64, 3), "")])
+def test_learned_vectors_that_are_all_zero(shape: tuple[int, ...], axes: str) -> None:
+    outcome = only(check, learned(np.zeros(shape), axes))
+    assert (outcome.status, outcome.severity) == (Status.FAIL, Severity.WARNING)
+    assert "none turns" in outcome.message
+    assert len(outcome.evidence["channels"]) == math.prod(shape)
+
+
+def test_a_vector_along_an_axis_is_no_zero_frequency() -> None:
+    values = np.random.default_rng(3).normal(size=(3, 2, 16))
+    values[1, :, ::2] = 0.0
+    assert only(check, learned(values, "xyz")).status is Status.SKIP
+    values[:, 1, 4] = 0.0  # on every axis
+    outcome = only(check, learned(values, "xyz"))
+    assert outcome.evidence["channels"] == [20, 52, 84]
+    values[:, 1, 4] = 1.0
+    values[2, 1] = 0.0  # a head that never looks along z
+    assert only(check, learned(values, "xyz")).evidence["channels"] == list(range(80, 96))
+
+
+def test_the_reader_of_tensors_leads_here(tmp_path: Path) -> None:
+    path = tmp_path / "t.safetensors"
+    save_file({"freqs": np.zeros((3, 2, 64), np.float32)}, path)
+    report = ropeaudit.audit(str(path))
+    assert [(f.rule, f.severity) for f in report.subjects[0].findings] == [
+        ("RA104", Severity.WARNING)
+    ]
+    save_file({"freqs": np.ones((3, 2, 64), np.float32)}, path)
+    report = ropeaudit.audit(str(path))
+    assert [(f.rule, f.severity) for f in report.subjects[0].findings] == [
+        ("RA101", Severity.WARNING)
+    ]
+    save_file({"freqs": np.random.default_rng(5).normal(size=(3, 2, 64)).astype("f4")}, path)
+    assert not ropeaudit.audit(str(path)).subjects[0].findings

@@ -105,3 +105,25 @@ def test_broken_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     write(tmp_path / "a.safetensors", {"positional_encoder._primitives": values})
     assert run(["audit", str(tmp_path / "a.safetensors")]) == 2
     assert "nan at [0, 1, 2], expected finite numbers" in capsys.readouterr().out
+
+
+def test_an_option_where_there_is_no_encoding_is_said_to_do_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    config = {
+        "model_type": "llama", "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 1,
+        "rope_theta": 1e4, "max_position_embeddings": 64,
+    }  # fmt: skip
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    for given in (["--encoding", "grid=14x14"], ["--ape-skew", "tril"]):
+        assert run(["show", str(path), *given, "-f", "json"]) == 0
+        (subject,) = json.loads(capsys.readouterr().out)["subjects"]
+        assert [n["kind"] for n in subject["notes"]] == ["option_without_effect"]
+    assert run(["show", str(path), "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["subjects"][0]["notes"] == []
+    for command in (["audit", str(path)], ["diff", str(path), str(path)]):
+        for form in ("console", "markdown"):
+            assert run([*command, "--encoding", "grid=14x14", "-f", form]) == 0
+            text = " ".join(capsys.readouterr().out.split())
+            assert "no learned encoding in this target: grid changes nothing" in text

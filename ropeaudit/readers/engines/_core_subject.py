@@ -25,8 +25,11 @@ _RUN_TIME = Note(
 def with_views(subject: Subject, chosen: Sequence[Chosen], *, params: bool) -> Subject:
     """``subject`` with a View for each of ``chosen``, its own schedules marked as the reference's.
 
-    ``params`` tells that the config is a ``params.json``, which the reference does not read.
+    ``params`` tells that the config is a ``params.json``, which the reference does not read. A
+    variant has no views: engines read the config that it was made from, not its tables.
     """
+    if _is_variant(subject):
+        return subject
     views = views_of(subject, chosen, params=params)
     open_ = not subject.lengths and any(_by_length(s) for s in subject.schedules)
     if open_ and _RUN_TIME not in subject.notes:
@@ -39,6 +42,10 @@ def with_views(subject: Subject, chosen: Sequence[Chosen], *, params: bool) -> S
     return replace(subject, schedules=named, views=views)
 
 
+def _is_variant(subject: Subject) -> bool:
+    return any(n.kind == "variant" for n in subject.notes)
+
+
 def _by_length(schedule: Schedule) -> bool:
     return schedule.rope_type == "dynamic" or schedule.variant in ("short", "long")
 
@@ -49,7 +56,7 @@ def beside(subject: Subject, readers: Sequence[str], *, params: bool) -> Beside:
     ``readers`` are the names asked for, whose views the subject has already.
     """
     reading = subject.reading
-    if any(n.kind == "variant" for n in subject.notes):
+    if _is_variant(subject):
         return Beside(why="the schedules are a variant, which engines do not read from this config")
     if readers:
         return Beside(

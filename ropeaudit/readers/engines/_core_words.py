@@ -21,6 +21,8 @@ _NAMED = (
     ("partial_rotary_factor", "partial_rotary_factor"),
 )
 """Parameters of laws, with what a reader calls them."""
+_SHOWN = 8
+"""Layers, ranges or names that one clause tells."""
 _PLAIN = frozenset({"default", "axial"})
 
 
@@ -122,11 +124,21 @@ def _placed(said: str, where: Sequence[Schedule], all_: Sequence[Schedule]) -> s
     concerned = {s.layer_type for s in where}
     if concerned == kinds or None in concerned:
         return said
-    return f"{said} ({', '.join(sorted(k for k in concerned if k))})"
+    return f"{said} ({', '.join(_first(sorted(k for k in concerned if k)))})"
 
 
 def _layers(numbers: Sequence[int]) -> str:
-    return f"layer{'s' if len(numbers) > 1 else ''} {', '.join(spans(numbers))}"
+    """``layers 0-3, 7``; of more ranges than are told the first, and how many layers follow."""
+    shown, rest = spans(numbers), ""
+    if len(shown) > _SHOWN:
+        shown = spans(numbers[:_SHOWN])
+        rest = f" and {len(numbers) - _SHOWN} more ({len(numbers)} in all)"
+    return f"layer{'s' if len(numbers) > 1 else ''} {', '.join(shown)}{rest}"
+
+
+def _first(names: Sequence[str]) -> list[str]:
+    more = len(names) - _SHOWN
+    return [*names[:_SHOWN], f"{more} more"] if more > 0 else list(names)
 
 
 def _near(a: float, b: float, relative: float = 1e-6) -> bool:

@@ -290,3 +290,21 @@ def test_a_list_that_no_length_asked_for_turns_by_is_left_aside() -> None:
         for lengths in ((), (1024,), (8192,), (1024, 8192))
     }
     assert same == {(): False, (1024,): False, (8192,): True, (1024, 8192): False}
+
+
+def test_long_lists_of_layers_are_cut() -> None:
+    """Every second of 400 layers: 200 ranges would make a message that nobody reads."""
+    every = replace(plain(), layers=tuple(range(400)))
+    second = replace(plain(), layers=tuple(range(0, 400, 2)))
+    found = distance([second], [every])
+    assert found is not None
+    assert found.words == (
+        "does not rotate layers 1, 3, 5, 7, 9, 11, 13, 15 and 192 more (200 in all)",
+    )
+    assert len(found.layers) == 200
+    few = distance([replace(plain(), layers=(0, 1, 5, 9))], [replace(plain(), layers=(0, 1))])
+    assert few is not None
+    assert few.words == ("rotates layers 5, 9, which it should not",)
+    run = distance([replace(plain(), layers=(0,))], [every])
+    assert run is not None
+    assert run.words == ("does not rotate layers 1-399",)
