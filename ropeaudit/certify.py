@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from ropeaudit.proofs.certificate import (
     prove,
     stated_by,
 )
+from ropeaudit.proofs.interface import Status
 from ropeaudit.records import replace
 from ropeaudit.resolve import attempt, failed
 from ropeaudit.schedule.subject import Problem, Subject
@@ -97,21 +97,51 @@ def check(text: str, targets: Iterable[str], **options: Any) -> Result:
     SourceError where a target cannot be read.
     """
     result = verify(text)
-    if result.kind != "verified":
+    names = _once(targets)
+    if result.kind not in ("verified", "stated") or not names:
         return result
     document = json.loads(text)
-    message, names = result.message, _once(targets)
+    own = Counter(claim["status"] for claim in document["claims"])
+    message = (
+        f"digest and {own.total()} claims verified: "
+        + ", ".join(f"{own[s.value]} {s.value}" for s in Status)
+        if own or not result.as_stated
+        else "digest verified"
+    )
+    met: set[str | None] = set()
+    tail = ""
     for target in names:
-        said = _strange(document, target, options)
+        name, said = _strange(document, target, options)
         if said:
             return Result("refused", "; ".join(said))
-        message += f"; {quoted_path(target)} has the same files and gives the same schedules"
-    notes = () if names else result.notes
-    return dataclasses.replace(result, message=message, notes=notes)
+        met.add(name)
+        tail += f"; {quoted_path(target)} has the same files and gives the same {_things(document)}"
+    again = Counter(
+        claim["status"]
+        for entry in document.get("encodings", ())
+        if entry["target"] in met
+        for claim in entry["claims"]
+    )
+    left = result.as_stated - again.total()
+    if again:
+        message += f"; {again.total()} claims about encodings decided again: "
+        message += ", ".join(f"{again[s.value]} {s.value}" for s in Status)
+    if left:
+        message += f"; {left} claims about encodings of other targets are taken as stated"
+    counts = {s.value: own[s.value] + again[s.value] for s in Status}
+    kind = "verified" if own or again or not left else "stated"
+    return Result(kind, message + tail, **counts, as_stated=left)
 
 
-def _strange(document: Mapping[str, Any], target: str, options: Mapping[str, Any]) -> list[str]:
-    """Sentences on how ``target`` differs from what the certificate is about."""
+def _things(document: Mapping[str, Any]) -> str:
+    named = [n for n in ("schedules", "encodings") if document.get(n)]
+    return " and ".join(named) or "schedules"
+
+
+def _strange(
+    document: Mapping[str, Any], target: str, options: Mapping[str, Any]
+) -> tuple[str | None, list[str]]:
+    """Whom ``target`` stands for, and how it differs from what the certificate is about."""
     subject = attempt(target, **options)
     reading = subject.reading
     if reading is None:
@@ -122,7 +152,7 @@ def _strange(document: Mapping[str, Any], target: str, options: Mapping[str, Any
     }
     name, said = min(meant.items(), key=lambda found: bool(found[1]))
     if said:
-        return said
+        return name, said
     if subject.error is not None:
         raise SourceError(_problem(subject))
     held = {s["name"]: s for s in document["schedules"] if s["target"] == name}
@@ -132,7 +162,7 @@ def _strange(document: Mapping[str, Any], target: str, options: Mapping[str, Any
     encodings = [e for e in document.get("encodings", ()) if e["target"] == name]
     own = encodings_stated_by(subject)
     said += [f"{about}: {d}" for d in encodings_disagree(encodings, own)]
-    return said[:1] + ([_HINT] if said else [])
+    return name, said[:1] + ([_HINT] if said else [])
 
 
 def _problem(subject: Subject) -> str:

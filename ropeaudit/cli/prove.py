@@ -28,11 +28,12 @@ Examples:
 \b
 Exit codes: 0 every required claim proved (or the certificate verified), 1 one
 refuted (or the certificate refused), 2 usage or unreadable input, 3 one
-undecided, or nothing to prove."""
+undecided, nothing to prove, or (--check) nothing verified: all claims are about
+encodings, whose numbers only the target has."""
 
 MAX_CERTIFICATE = 64 * 1024 * 1024
 """Bytes of a certificate; one of two hundred schedules has two million."""
-_CODES = {"verified": 0, "refused": 1}
+_CODES = {"verified": 0, "refused": 1, "stated": 3}
 
 
 def complete_claim(incomplete: str) -> list[str]:

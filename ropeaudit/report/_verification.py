@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from ropeaudit.verifier import Result
 
 _INDENT = 4
+_LABELS = {"stated": "NOT VERIFIED"}
 
 
 def render_check(name: str, file: str, result: Result, view: View) -> str:
-    """What verifying a certificate came to: ``verified``, ``refused`` or ``unreadable``."""
+    """What verifying a certificate came to: ``verified``, ``stated``, ``refused`` or
+    ``unreadable``."""
     if name in ("json", FORMAT):
         return page(
             {
@@ -26,6 +28,7 @@ def render_check(name: str, file: str, result: Result, view: View) -> str:
                 "result": result.kind,
                 "message": result.message,
                 "counts": {s.value: getattr(result, s.value) for s in Status},
+                "as_stated": result.as_stated,
                 "notes": list(result.notes),
             }
         )
@@ -34,7 +37,9 @@ def render_check(name: str, file: str, result: Result, view: View) -> str:
         return f"- **{result.kind}** {code(file)}: {text(result.message)}\n{notes}"
     ink = Ink(view)
     style = {"verified": "pass", "refused": "fail"}.get(result.kind, "none")
-    ink.line((f" {result.kind.upper()} ", style), " ", (safe(file), "bold"))
+    ink.line(
+        (f" {_LABELS.get(result.kind, result.kind.upper())} ", style), " ", (safe(file), "bold")
+    )
     ink.paragraph(safe(result.message), indent=_INDENT)
     for note in result.notes:
         ink.paragraph(f"note: {safe(note)}", indent=_INDENT, style="dim")

@@ -40,10 +40,11 @@ _KEYS = ("schema", "sha256", "tool", "inputs", "schedules", "claims")
 class Result:
     """What became of a certificate.
 
-    ``kind`` is ``verified``, ``refused`` (something in it is wrong) or ``unreadable`` (cut off, no
-    JSON, no certificate, or of a newer version); ``message`` is one sentence. The counts are of the
-    claims of a verified certificate, 0 otherwise; ``notes`` are sentences on what it takes as
-    stated.
+    ``kind`` is ``verified``, ``stated`` (well formed, but every claim is about numbers that are not
+    in it), ``refused`` (something in it is wrong) or ``unreadable`` (cut off, no JSON, no
+    certificate, or of a newer version); ``message`` is one sentence. The counts are of the claims
+    that were decided again; ``as_stated`` counts those that were not. ``notes`` are sentences on
+    what it takes as stated.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Result:
     proved: int = 0
     refuted: int = 0
     undecided: int = 0
+    as_stated: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -67,7 +69,19 @@ def verify(text: str) -> Result:
         f"digest and {len(statuses)} claims verified: {proved} proved, {refuted} refuted, "
         f"{undecided} undecided"
     )
-    return Result("verified", message, proved, refuted, undecided, tuple(_notes(found, stated)))
+    untold = len(encodings.CLAIMS) * stated
+    if untold:
+        taken = f"{untold} claims about encodings are taken as stated"
+        message = f"{message}; {taken}" if statuses else f"digest verified; {taken}"
+    return Result(
+        "verified" if statuses or not untold else "stated",
+        message,
+        proved,
+        refuted,
+        undecided,
+        untold,
+        tuple(_notes(found, stated)),
+    )
 
 
 def _notes(found: Sequence[Schedule], encodings: int) -> Iterator[str]:

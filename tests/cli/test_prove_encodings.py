@@ -78,12 +78,28 @@ def test_a_certificate_is_checked_with_its_target(capsys: Out) -> None:
     assert [e["name"] for e in document["encodings"]] == ["positional_encoder"] * 2
     assert document["schedules"] == document["claims"] == []
     alone = verify(text)
-    assert alone.kind == "verified"
+    assert (alone.kind, alone.as_stated, alone.proved) == ("stated", 6, 0)
+    assert alone.message == "digest verified; 6 claims about encodings are taken as stated"
     assert "claims about 2 encodings are taken as stated" in alone.notes[0]
     Path("c.json").write_text(text)
-    assert run(["prove", "--check", "c.json", "ape.safetensors"]) == 0
-    assert run(["prove", "--check", "c.json", "twins.safetensors"]) == 0
     capsys.readouterr()
+    assert run(["prove", "--check", "c.json"]) == 3
+    assert capsys.readouterr().out.startswith(
+        " NOT VERIFIED  c.json\n    digest verified; 6 claims"
+    )
+    assert run(["prove", "--check", "c.json", "twins.safetensors", "-f", "json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    Draft202012Validator(_schema("verification-1.json")).validate(said)
+    assert (said["result"], said["as_stated"]) == ("verified", 3)
+    assert said["counts"] == {"proved": 2, "refuted": 1, "undecided": 0}
+    assert run(["prove", "--check", "c.json", "ape.safetensors", "twins.safetensors"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "digest verified; 6 claims about encodings decided again: 5 proved, 1 refuted," in out
+    assert "taken as stated" not in out
+    assert "ape.safetensors has the same files and gives the same encodings" in out
+    assert run(["prove", "--check", "c.json", "ape.safetensors"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "3 claims about encodings of other targets are taken as stated" in out
     document["encodings"][0]["parameters"][0]["sha256"] = "0" * 64
     Path("d.json").write_text(signed(document))
     assert run(["prove", "--check", "d.json", "ape.safetensors"]) == 1
@@ -129,7 +145,7 @@ def test_a_claim_turned_round_is_refused_beside_the_target(capsys: Out) -> None:
     claim = document["encodings"][0]["claims"][1]
     claim["status"], claim["evidence"] = "proved", {"groups": 1}
     Path("c.json").write_text(signed(document))
-    assert run(["prove", "--check", "c.json"]) == 0  # as stated, and the page says so
+    assert run(["prove", "--check", "c.json"]) == 3  # as stated is not verified
     assert "taken as stated" in capsys.readouterr().out
     assert run(["prove", "--check", "c.json", "twins.safetensors"]) == 1
     assert "other claims hold: claims" in capsys.readouterr().out
