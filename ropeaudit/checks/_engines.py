@@ -26,6 +26,14 @@ NULL_WINS = "llama.cpp"
 (``conversion/base.py`` 1462-1510 in the sources of llama-cpp-python 0.3.36)."""
 
 
+RESPELL = (
+    "ropeaudit normalise writes the spelling that most engines read, and says whether it helps "
+    "here; where none does, use another engine, or convert the values for this one."
+)
+"""What to do where it cannot be told from the file alone whether the engine knows another way to
+say it: a factor by its own key in place of mscale, a type without a second one that contradicts."""
+
+
 class Cause(StrEnum):
     """What in the file makes an engine build another schedule."""
 
@@ -41,12 +49,12 @@ class Cause(StrEnum):
     DEAD = "dead"
     """The engine reads what the reference does not."""
     SPELLING = "spelling"
-    """What is written is of a kind that the engine does not know."""
+    """What is written is of a kind that the engine does not know, or does not know in this form."""
 
 
 @record()
 class Misreading:
-    """One engine that would build another schedule. ``asked``: whether the user judges for it."""
+    """One engine that would build another schedule. ``asked``: whether the user names it."""
 
     view: View
     distance: Distance
@@ -66,7 +74,7 @@ def misreadings(case: Case) -> tuple[Misreading, ...]:
     """Every engine of ``case.beside`` that builds something and not the reference's schedule."""
     found: tuple[Misreading, ...] | None = case.memo.get("misreadings")
     if found is None:
-        asked = case.beside.asked
+        asked = case.beside.singled
         found = case.memo["misreadings"] = tuple(
             Misreading(view, view.distance, _cause(case, view, view.distance), view.reader in asked)
             for view in case.beside.views

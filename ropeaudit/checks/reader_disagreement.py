@@ -2,9 +2,10 @@
 
 **What it checks.** What each engine makes of the config, against the reference, which is the newest
 transformers: frequencies, attention and softmax factor, rotated width, layers without rotation and
-pairing. It judges for the engines that are asked for (``--reader``, the setting ``reader``, or
-``readers`` of a pack's rule); when none is asked for, it looks at the newest release of every
-engine that is known, and at transformers 4.57, also as what converts for llama.cpp and CTranslate2.
+pairing. It judges for the engines that are named (``--reader``, the setting ``reader``, or
+``readers`` of a pack's rule); when none is named, it looks at the newest release of every engine
+that is known, and at transformers 4.57, also as what converts for llama.cpp and CTranslate2. With
+``all`` it looks at every known release, and judges them as engines that nobody named.
 
 **Why it matters.** Most accidents happen so: the file is right, and an engine reads it with another
 base or without its scaling, and says nothing.
@@ -12,15 +13,16 @@ base or without its scaling, and says nothing.
 **Passes when.** Every engine that loads the file builds the reference's schedule: 1e-5 in log, 1e-4
 in the factors.
 
-**Fails when.** One does not. For an engine that was asked for it has the rule's severity from a
-phase drift of ``error_phase`` on, or when base, scaling, width, layers or a factor are others;
-a warning from ``warning_phase``; below it is information. For an engine that nobody asked for it is
-a warning where the file leaves it a choice: one schema only, spellings that conflict, a number left
-to defaults, a key that the reference does not read. It is information where the file is written as
-such files are and the engine alone is at fault. Engines with the same fault are then one finding.
-An engine that was asked for and stops at the file says so itself: information. Unknown when nothing
-is known about what an engine that was asked for by its name does with such a model. Skipped for
-files without a config.
+**Fails when.** One does not. For an engine that is named it has the rule's severity from a phase
+drift of ``error_phase`` on, or when base, scaling, width, layers or a factor are others; a warning
+from ``warning_phase``; below it is information. For an engine that nobody named, as with ``all``,
+it is a warning where the file leaves it a choice: one schema only, spellings that conflict, a
+number left to defaults, a key that the reference does not read. It is information where the file is
+written as such files are and the engine alone is at fault. Engines with the same fault are then one
+finding. An engine that was asked for and stops at the file says so itself: information. Unknown
+when nothing is known about what an engine that is named does with such a model. Skipped for files
+without a config. A GGUF file is what llama.cpp runs, so there it cannot read anything else: skipped
+for llama.cpp, unknown for any other engine that is named.
 
 **Exactness.** Tables of each engine's rules in float32, within 2e-5 in log of what the engines
 themselves build. Phase drift is taken at the declared length, ``min(|a - b| * L, pi)``.
@@ -38,6 +40,7 @@ import math
 from collections.abc import Iterator
 
 from ropeaudit.checks._engines import (
+    RESPELL,
     Cause,
     Misreading,
     base_outside,
@@ -55,7 +58,7 @@ from ropeaudit.checks._lengths import passed, place, skipped, unknown
 from ropeaudit.checks.interface import Case
 from ropeaudit.facts import Location
 from ropeaudit.findings import Outcome, Severity, Status
-from ropeaudit.records import record
+from ropeaudit.records import record, replace
 from ropeaudit.schedule.views import View
 
 SLUG = "reader-disagreement"
@@ -89,7 +92,7 @@ def run(case: Case, params: Params) -> Iterator[Outcome]:
 
 
 def _grouped(found: tuple[Misreading, ...]) -> Iterator[list[Misreading]]:
-    """Engines that were asked for one by one; the others together, where they err alike."""
+    """Engines that are named one by one; the others together, where they err alike."""
     groups: dict[object, list[Misreading]] = {}
     for each in found:
         same = (each.distance.words, each.cause is Cause.SPELLING)
@@ -124,13 +127,12 @@ _FIX = {
     Cause.DEFAULT: "State the number: ropeaudit normalise does it.",
     Cause.DEAD: "Remove what the reference does not read, if the weights were trained as it reads "
     "the file: ropeaudit normalise does it.",
-    Cause.SPELLING: "Use an engine that reads it, or convert the values for this one; ropeaudit "
-    "normalise says whether another spelling helps.",
+    Cause.SPELLING: RESPELL,
 }
 
 
 def _severity(found: Misreading, params: Params) -> Severity | None:
-    """For an engine that was asked for."""
+    """For an engine that is named."""
     distance = found.distance
     factors = (distance.attention, distance.softmax)
     other = any(f is not None and abs(f - 1) > FACTOR for f in factors)
@@ -182,15 +184,26 @@ def _other(case: Case, view: View) -> Outcome | None:
     beside = case.beside
     if view.reader not in beside.asked or (view.status == "ok" and view.distance is not None):
         return None
+    runs_it = view.status == "ok" and case.subject.format == "gguf"
+    if runs_it:
+        return skipped(f"{view.reader} runs this file as it is: nothing else stands beside it")
     reason = view.reason or "it builds nothing that could be compared"
     if view.status == "refuses":
         return Outcome(
             status=Status.FAIL,
             severity=Severity.INFO,
             message=f"{view.reader} does not load this file: {reason}.",
-            evidence={"readers": [view.reader], "asked": True},
+            evidence={"readers": [view.reader], "asked": view.reader in beside.singled},
             fix="Nothing to mend where this engine is not used; it stops loudly.",
         )
     if view.reader not in beside.singled:
         return skipped(f"{view.reader}: {reason}")
-    return unknown(None, f"{view.reader} cannot be judged: {reason}.")
+    said = unknown(None, f"{view.reader} cannot be judged: {reason}.")
+    return replace(said, fix=_NOT_KNOWN_GGUF if case.subject.format == "gguf" else _NOT_KNOWN)
+
+
+_NOT_KNOWN = "Compare what this engine builds by hand, or leave it out of the engines to judge for."
+_NOT_KNOWN_GGUF = (
+    "Audit the config that this engine loads beside the GGUF file, or leave it out of the engines "
+    "to judge for."
+)

@@ -26,7 +26,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ropeaudit.checks._engines import Cause, Misreading, evidence, listed, location, misreadings
+from ropeaudit.checks._engines import (
+    RESPELL,
+    Cause,
+    Misreading,
+    evidence,
+    listed,
+    location,
+    misreadings,
+)
 from ropeaudit.checks._lengths import passed, skipped
 from ropeaudit.checks.interface import Case
 from ropeaudit.errors import quoted
@@ -71,8 +79,7 @@ def _passed_over(case: Case) -> Iterator[Outcome]:
             message=f"{listed(names)} {'does' if len(names) == 1 else 'do'} not read {key} here.",
             evidence=evidence(case, group[0], names),
             location=location(case, _pointer(group[0], key)),
-            fix="Use an engine that reads it, or convert the values for this one; ropeaudit "
-            "normalise says whether another spelling helps.",
+            fix=RESPELL,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,23 @@ def test_what_no_spelling_helps(name: str, key: str, readers: set[str], tmp_path
     assert {f.severity for f in found} == {Severity.INFO}
     asked = findings(tmp_path, name, *readers, rule="RA409")
     assert {f.severity for f in asked if f" read {key} here" in f.message} == {Severity.WARNING}
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"),
+    [("type_vs_rope_type", "tgi-2026.01"), ("yarn_mscale_eq", "exllamav3-1.6")],
+)
+def test_where_another_spelling_helps_the_advice_begins_with_it(
+    name: str, reader: str, tmp_path: Path
+) -> None:
+    """Such a fault is one of spelling, and normalise mends it: another engine is no first step."""
+    (found,) = findings(tmp_path, name, reader, rule="RA406")
+    assert found.evidence["cause"] == "spelling"
+    for each in (found, *findings(tmp_path, name, reader, rule="RA409")):
+        assert each.fix is not None
+        assert each.fix.startswith("ropeaudit normalise writes the spelling")
+    mended = normalise(str(tmp_path / "config.json"))
+    assert findings(tmp_path, json.loads(mended.after), reader, rule="RA406") == []
 
 
 def test_engines_that_stop_are_named_once(tmp_path: Path) -> None:
