@@ -218,6 +218,7 @@ def _compare(
         contexts=settings.context,
         overrides=overrides,
         readers=settings.reader,
+        insist=settings.origin("reader") == "command line",
         ulp=ulp,
         fail_on=Severity.parse(settings.fail_on) if asked else Severity.INFO,
         allow_unknown=settings.allow_unknown,

@@ -34,14 +34,16 @@ _UNREAD = frozenset({Oddity.TYPE_UNKNOWN, Oddity.LENGTH_MISMATCH})
 class Options:
     """How to compare. ``overrides``: texts, with ``a:`` or ``b:`` in front for one side only.
 
-    ``readers``: names of engines as which to read both, in place of the reference. ``encoding``:
-    what the layout of learned encodings leaves open, for A and for B. ``ulp`` None: 4, or 16
-    between tables of different arithmetic.
+    ``readers``: names of engines as which to read both, in place of the reference; ``insist``:
+    whether these are asked for here, so that one that does not know the targets is unknown; those
+    of a setting then do not count. ``encoding``: what the layout of learned encodings leaves open,
+    for A and for B. ``ulp`` None: 4, or 16 between tables of different arithmetic.
     """
 
     contexts: tuple[int, ...] = ()
     overrides: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()
+    insist: bool = True
     ulp: int | None = None
     fail_on: Severity = Severity.INFO
     allow_unknown: bool = False

@@ -179,7 +179,7 @@ class Readings:
     """What one engine makes of A and of B.
 
     ``found``: the comparison of both, None where it does not build both. ``named``: whether it was
-    asked for by its name and not as ``all``.
+    asked for by its name, and neither as ``all`` nor by a setting.
     """
 
     a: View
@@ -193,11 +193,12 @@ class Readings:
 
     @property
     def verdict(self) -> Likeness:
-        """As of a comparison; an engine that refuses one side and builds the other is different."""
+        """As of a comparison; different also where the engine refuses one side and builds the
+        other, or rotates nothing of one side."""
         if self.found is not None:
             return self.found.verdict
-        loads = {self.a.status, self.b.status} == {"ok", "refuses"}
-        return Likeness.DIFFERENT if loads else Likeness.UNKNOWN
+        told = {_STATUS[_doing(view)] for view in (self.a, self.b)}
+        return Likeness.UNKNOWN if "" not in told or _UNREAD in told else Likeness.DIFFERENT
 
     @property
     def severity(self) -> Severity | None:
@@ -215,18 +216,27 @@ class Readings:
         """Why there is nothing to compare, as clauses; None where there is."""
         if self.found is not None:
             return None
-        said = {side: _reason(view) for side, view in (("A", self.a), ("B", self.b))}
-        if said["A"] == said["B"]:
-            return f"{_STATUS[self.a.status]} both{said['A'][1]}"
-        parts = (f"{_STATUS[status]} {side}{why}" for side, (status, why) in said.items() if why)
-        return "; ".join(parts)
+        left, right = (_doing(view) for view in (self.a, self.b))
+        if left == right and self.a.reason == self.b.reason:
+            return f"{_STATUS[left]} both{_because(self.a)}"
+        parts = (("A", left, self.a), ("B", right, self.b))
+        return "; ".join(
+            f"{_STATUS[doing]} {side}{_because(view)}"
+            for side, doing, view in parts
+            if _STATUS[doing]
+        )
 
 
-_STATUS = {"refuses": "refuses", "not_covered": "is not known to read"}
+_UNREAD = "is not known to read"
+_STATUS = {"ok": "", "refuses": "refuses", "not_covered": _UNREAD, "still": "rotates no layer of"}
 
 
-def _reason(view: View) -> tuple[str, str]:
-    return view.status, "" if view.status == "ok" else f": {view.reason or 'no reason is known'}"
+def _doing(view: View) -> str:
+    return "still" if view.status == "ok" and not view.schedules else view.status
+
+
+def _because(view: View) -> str:
+    return f": {view.reason}" if view.reason else ""
 
 
 def _worst(found: Sequence[Likeness]) -> Likeness:

@@ -20,7 +20,7 @@ def compare_readings(a: Subject, b: Subject, options: Options) -> Comparison:
 
     Pairs and what else is told of them are those of all engines, one engine after the other.
     """
-    named = singled(options.readers)
+    named = singled(options.readers) if options.insist else frozenset()
     readings = tuple(
         _readings(a, b, left, right, options, left.reader in named)
         for left, right in zip(a.views, b.views, strict=False)
@@ -40,7 +40,8 @@ def compare_readings(a: Subject, b: Subject, options: Options) -> Comparison:
 def _readings(
     a: Subject, b: Subject, left: View, right: View, options: Options, named: bool
 ) -> Readings:
-    if left.status != "ok" or right.status != "ok":
+    loads = left.status == right.status == "ok"
+    if not loads or bool(left.schedules) != bool(right.schedules):
         return Readings(a=left, b=right, named=named)
     found = compare(_as_read(a, left), _as_read(b, right), options)
     open_ = tuple(_silence(a, b, left))

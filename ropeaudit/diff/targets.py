@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ropeaudit.diff.compare import Options, compare
@@ -41,11 +42,25 @@ def compare_targets(a: str | Any, b: str | Any, options: Options | None = None) 
     from ropeaudit.diff.readers import compare_readings
 
     # Engines choose lists and tables by the length, so both sides are run at the same ones.
-    return compare_readings(
+    found = compare_readings(
         with_readers(replace(left, lengths=lengths), options.readers),
         with_readers(replace(right, lengths=lengths), options.readers),
         options,
     )
+    if options.insist or any(r.counts for r in found.readers):
+        return found
+    made = compare(left, right, options)
+    return replace(made, notes=(*made.notes, *_instead(found)))
+
+
+def _instead(found: Comparison) -> Iterator[str]:
+    """Why the engines of a setting did not matter."""
+    if found.readers:
+        named = ", ".join(r.reader for r in found.readers)
+        yield (
+            f"compared as the reference reads both: the setting reader names {named}, which builds "
+            "neither side or is not known to read one"
+        )
 
 
 def _common_lengths(a: Subject, b: Subject, asked: tuple[int, ...]) -> tuple[int, ...]:

@@ -292,6 +292,39 @@ def test_the_setting_and_unknown_names(
         ropeaudit.diff(*pair, readers="trasnformers")
 
 
+def test_a_setting_stands_back_where_its_engines_know_nothing(
+    capsys: Capture, tmp_path: Path, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project that names vLLM still compares tables and GGUF files."""
+    bare = side({"table": {"rope_type": "default", "rope_theta": 1e4, "dim": 64}}, tmp_path / "t")
+    monkeypatch.setenv("ROPEAUDIT_READER", "vllm")
+    assert run(["diff", bare, bare]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the setting reader names vllm-0.33, which builds neither side" in said
+    assert run(["diff", bare, bare, "--reader", "vllm", "-q"]) == 3
+    # An engine that knows the targets is left to judge alone.
+    monkeypatch.setenv("ROPEAUDIT_READER", "vllm,ctranslate2,tgi")
+    assert run(["diff", pair[0], pair[0], "-f", "json"]) == 0
+    capsys.readouterr()
+    assert run(["diff", bare, "nowhere.json", "-q"]) == 2
+
+
+def test_an_engine_that_rotates_one_side_alone(tmp_path: Path) -> None:
+    (chosen,) = find(["vllm"])
+    turning = seen(chosen, "ok", None, Built(schedules=(plain(),)))
+    still = seen(chosen, "ok", None, Built())
+    sides = {view is still: replace(subject(plain()), views=(view,)) for view in (turning, still)}
+    found = compare_readings(sides[False], sides[True], Options(readers=("vllm",)))
+    assert found.readers[0].reason == "rotates no layer of B"
+    assert (found.verdict, found.severity, found.exit_code) == (
+        Likeness.DIFFERENT,
+        Severity.ERROR,
+        1,
+    )
+    both = compare_readings(sides[True], sides[True], Options(readers=("vllm",)))
+    assert both.verdict is Likeness.UNKNOWN
+
+
 def test_a_side_that_cannot_be_read(capsys: Capture, pair: tuple[str, str]) -> None:
     document = in_json(capsys, pair[0], "nowhere.json", "--reader", "vllm", code=2)
     assert document["verdict"] == "unknown"
