@@ -130,7 +130,14 @@ def check(text: str, targets: Iterable[str], **options: Any) -> Result:
         message += f"; {left} claims about encodings of other targets are taken as stated"
     counts = {s.value: own[s.value] + again[s.value] for s in Status}
     kind = "verified" if own or again or not left else "stated"
-    return Result(kind, message + tail, **counts, as_stated=left)
+    return Result(
+        kind,
+        message + tail,
+        counts["proved"],
+        counts["refuted"],
+        counts["undecided"],
+        left,
+    )
 
 
 def _things(document: Mapping[str, Any]) -> str:

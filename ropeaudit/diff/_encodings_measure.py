@@ -13,8 +13,6 @@ from ropeaudit.diff.likeness import Likeness
 if TYPE_CHECKING:
     from ropeaudit.encodings.core import Array
 
-_CLEAR = 1e3
-"""Times the noise, from which a frequency is not rounding."""
 _DAMPING = ("damping", "shear", "slope")
 
 
@@ -128,18 +126,10 @@ def _frequencies(
     steps = _steps(left, right, size)
     floor = noise[..., None, None]
     noisy = size <= floor
-    left, right = _stopped(left, right, floor), _stopped(right, left, floor)
     drift = np.minimum(drift, math.pi)
     return _summed(
         a, b, "frequency", (x, y), left, right, steps, drift, noisy, tolerance, joint=joint
     )
-
-
-def _stopped(own: Array, other: Array, floor: Array) -> Array:
-    """``own`` with 0 for what is rounding of 0 where the other side clearly turns."""
-    import numpy as np
-
-    return np.asarray(np.where((own <= floor) & (other > _CLEAR * floor), 0.0, own))
 
 
 def _scalars(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit.diff.measure import REFERENCE_GRID, REFERENCE_LENGTH
+from ropeaudit.encodings._still import settled
 from ropeaudit.encodings.core import Encoding, Spectrum
 from ropeaudit.encodings.interface import of
 from ropeaudit.records import field, record
@@ -79,7 +80,8 @@ def of_encoding(encoding: Encoding) -> Side:
         head_dim=encoding.head_dim,
         layers=encoding.layers,
         axes=encoding.axes,
-        w=spectrum.w[:, :, rotary],
+        # Zeros that came through a stored matrix are zeros.
+        w=settled(spectrum)[:, :, rotary],
         values={k: v for k, v in values.items() if v.any()},
         ordered=not dense,
         joint=spectrum.joint,

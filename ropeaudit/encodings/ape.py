@@ -23,6 +23,7 @@ from ropeaudit.encodings._algebra import (
 from ropeaudit.encodings._ape_layout import OPTIONS, recognise
 from ropeaudit.encodings._normal_form import plane_vectors, principal_log
 from ropeaudit.encodings._planes import block_diagonal, skew
+from ropeaudit.encodings._still import rest
 from ropeaudit.records import replace
 
 if TYPE_CHECKING:
@@ -53,13 +54,26 @@ def spectrum(encoding: Encoding) -> Spectrum:
     every = frequencies(blocks)
     # What separates two frequencies must exceed what rounding A moves them.
     noise = 4.0 * resolution(encoding.dtype) * frobenius(blocks).max(axis=0)[None]
+    near = _rest(encoding, blocks)
     if encoding.kind == "ape-grid":
         w = _along_axes(every)
         static = len(blocks) * (blocks.shape[-1] % 2)
-        return _record(Spectrum, w, joint=True, static=static, noise=noise)
+        return _record(Spectrum, w, joint=True, static=static, noise=noise, rest=near)
     w = np.moveaxis(every, 0, -1)[None]
     joint = encoding.kind != "ape-tree"
-    return _record(Spectrum, w, joint=joint, static=blocks.shape[-1] % 2, noise=noise)
+    static = blocks.shape[-1] % 2
+    return _record(Spectrum, w, joint=joint, static=static, noise=noise, rest=near)
+
+
+def _rest(encoding: Encoding, blocks: Array) -> Array:
+    """(1, heads): what rounding the stored matrices may leave of a frequency 0."""
+    import numpy as np
+
+    stored = encoding.parameters["_primitives"][_indices(encoding)]
+    if encoding.settings["ape-stores"] == "generator" and encoding.settings["ape-skew"] == "tril":
+        stored = np.tril(stored, -1)
+    found: Array = rest(blocks, encoding.dtype, stored).max(axis=0)[None]
+    return found
 
 
 def _record(kind: Any, w: Array, **rest: Any) -> Spectrum:

@@ -75,7 +75,8 @@ class Spectrum:
     axes (or branches) do not commute, each column of ``w`` is a spectrum of its own and rows are no
     planes. ``static``: channels that never rotate. ``directions``: for non-joint spectra, name of a
     unit direction -> (layers, heads, units). ``noise``: (layers, heads), below which two values
-    are not told apart; 0.0 for formulas.
+    are not told apart; 0.0 for formulas. ``rest``: (layers, heads), up to which a frequency may be
+    what rounding a stored matrix leaves of 0 (see :mod:`ropeaudit.encodings._still`).
     """
 
     w: Array
@@ -91,3 +92,4 @@ class Spectrum:
     static: int = 0
     directions: Mapping[str, Array] = field(default_factory=dict)
     noise: Any = 0.0
+    rest: Any = 0.0

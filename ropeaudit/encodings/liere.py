@@ -23,6 +23,7 @@ from ropeaudit.encodings._algebra import (
 from ropeaudit.encodings._liere_layout import OPTIONS, recognise
 from ropeaudit.encodings._normal_form import plane_vectors
 from ropeaudit.encodings._planes import block_diagonal, canonical, rotations
+from ropeaudit.encodings._still import rest
 from ropeaudit.records import replace
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def spectrum(encoding: Encoding) -> Spectrum:
         directions={} if joint else _directions(family, encoding.axes),
         # Blocks of two hold their frequencies as they are.
         noise=(g > 2) * 4.0 * resolution(encoding.dtype) * frobenius(family).max(axis=(0, 3)),
+        rest=rest(family, encoding.dtype).max(axis=(0, 3)),
     )
 
 

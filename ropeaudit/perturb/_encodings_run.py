@@ -211,10 +211,11 @@ def _finished(work: Work, text: str) -> MadeEncoding:
     made = work.base
     if moved:
         try:
-            made = rebuilt(work.base, spectrum)
+            made = _stored(work.base, rebuilt(work.base, spectrum))
         except InvalidValue as error:
             raise UsageError(f"recipe {quoted(text)}: {error}") from None
         _require_held(made, spectrum, text)
+        spectrum = _as_held(made, spectrum)
         fact = Fact("recipe", text, Origin.DERIVED)
         made = replace(made, provenance=(*made.provenance, fact))
     return MadeEncoding(
@@ -223,6 +224,37 @@ def _finished(work: Work, text: str) -> MadeEncoding:
         lists=work.lists,
         measures=tuple(_measures(work, spectrum)),
     )
+
+
+def _stored(base: Encoding, made: Encoding) -> Encoding:
+    """``made`` with the numbers that a file of it holds, so that what is judged is what is written.
+
+    Float64 stays; everything else is written as float32. What has not moved keeps every bit, and
+    so does what no tensor holds.
+    """
+    import numpy as np
+
+    is_stored = any(f.location and f.location.tensor for f in base.provenance)
+    if not is_stored or made.dtype == "float64":
+        return made
+    held = dict(made.parameters)
+    for name, before in base.parameters.items():
+        values = held[name]
+        narrow = values.astype(np.float32).astype(np.float64)
+        held[name] = np.where(before == values, values, narrow)
+    return replace(made, parameters=held)
+
+
+def _as_held(made: Encoding, wanted: Spectrum) -> Spectrum:
+    """The spectrum that ``made`` has, in the order of ``wanted``, where planes keep an order."""
+    import numpy as np
+
+    found = of(made).spectrum(made)
+    if found.joint is not wanted.joint or found.w.shape != wanted.w.shape:
+        return wanted
+    if np.asarray(found.noise).any():
+        return wanted  # planes of a matrix fall anew; to its rounding they are the wanted ones
+    return found
 
 
 def _require_held(made: Encoding, wanted: Spectrum, text: str) -> None:

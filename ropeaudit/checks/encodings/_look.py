@@ -91,6 +91,13 @@ class Look:
 
         return np.broadcast_to(np.asarray(self.spectrum.noise, dtype=float), self.shape[:2])
 
+    @cached_property
+    def still(self) -> Any:
+        """(layers, heads, units): planes that turn with no axis, by the rounding of their file."""
+        from ropeaudit.encodings._still import still
+
+        return still(self.spectrum)
+
     def layer(self, index: int) -> int | None:
         """The model's layer at an index of the layer axis; None where one set serves all."""
         layers = self.encoding.layers

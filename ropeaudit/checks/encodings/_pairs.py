@@ -79,7 +79,7 @@ def candidates(look: Look, group: Group) -> Any:
     import numpy as np
 
     norm = np.linalg.norm(group.vectors, axis=-1)
-    turns = (norm > look.noise[..., None]) & look.rotary
+    turns = (norm > look.noise[..., None]) & look.rotary & ~look.still
     above = np.triu(np.ones((norm.shape[-1],) * 2, dtype=bool), 1)
     return turns[..., :, None] & turns[..., None, :] & above
 
