@@ -9,7 +9,7 @@ from typing import Any
 
 from ropeaudit.bound import Bound, bind, limited, named_readers, wants_views
 from ropeaudit.checks.interface import Case, is_of_encodings, load
-from ropeaudit.errors import RopeAuditError, UsageError
+from ropeaudit.errors import PackError, RopeAuditError, UsageError
 from ropeaudit.findings import Finding, Severity, Skipped, Status, Verdict
 from ropeaudit.packs import Pack, load_pack, params_for
 from ropeaudit.records import field, record, replace
@@ -115,7 +115,7 @@ def audit_targets(
     options = options or Options()
     packs = tuple(load_pack(name) for name in options.packs)
     rules = bind(packs)  # a bad pack stops the run before any target is read
-    chosen_readers((*options.readers, *named_readers(rules)))
+    _require_readers(options.readers, rules)
     _require_recipes(options.apply)
     total = len(targets) * max(1, len(options.apply))
     reports: list[SubjectReport] = []
@@ -160,6 +160,17 @@ def _each(
             yield _one(target, options, rules)
         return
     yield from _pooled(targets, jobs, (options, packs))
+
+
+def _require_readers(readers: Sequence[str], rules: Sequence[Bound]) -> None:
+    """Raises UsageError for a name that is no engine, PackError where a pack has it."""
+    chosen_readers(readers)
+    for bound in rules:
+        try:
+            chosen_readers(named_readers([bound]))
+        except UsageError as error:
+            place = bound.rule.sets("readers")
+            raise PackError(f"{place}, parameter readers: {error}") from None
 
 
 def _require_recipes(recipes: Sequence[str]) -> None:

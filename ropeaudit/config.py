@@ -141,15 +141,16 @@ def _parsed(found: Mapping[str, Any], origin: str) -> dict[str, tuple[Any, str]]
         try:
             parsed[name] = _PARSERS[name](value), place
         except ValueError as error:
-            option = name.replace("_", "-")
-            spelt = (
-                f"--{option}"
-                if origin == "command line"
-                else f"the setting {option} of {quoted(place, 300)}"
-            )
             shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
-            raise ConfigError(f"{spelt} is {quoted(shown)}, {error}") from None
+            raise ConfigError(f"{spelt(name, place)} is {quoted(shown)}, {error}") from None
     return parsed
+
+
+def spelt(name: str, origin: str) -> str:
+    """A setting as it is given there: an option, or the setting of a file or a variable."""
+    option = name.replace("_", "-")
+    given = origin == "command line"
+    return f"--{option}" if given else f"the setting {option} of {quoted(origin, 300)}"
 
 
 def _from_environment(env: Mapping[str, str]) -> tuple[dict[str, Any], str]:

@@ -22,7 +22,7 @@ from typing import Any, get_type_hints
 from ropeaudit.checks.interface import Check, slugs
 from ropeaudit.errors import PackError, quoted, suggestion
 from ropeaudit.findings import Severity
-from ropeaudit.records import record, record_fields, replace
+from ropeaudit.records import field, record, record_fields, replace
 
 MAX_WORD = 100
 MAX_PACK_BYTES = 1024 * 1024
@@ -40,7 +40,8 @@ class Rule:
     """One rule: a check with parameters, a severity, and words for people.
 
     ``with_`` holds the parameters as text; :func:`params_for` makes the check's Params of them.
-    ``applies_to`` names components (``text``, ``vision``, ...); empty means all.
+    ``applies_to`` names components (``text``, ``vision``, ...); empty means all. ``overridden``:
+    the file of the pack that sets a parameter anew, for each that one does.
     """
 
     id: str
@@ -53,6 +54,13 @@ class Rule:
     fix: str = ""
     since: str = ""
     pack: str = ""
+    overridden: Mapping[str, str] = field(default_factory=dict)
+
+    def sets(self, key: str) -> str:
+        """Where parameter ``key`` is set, in words: the pack's rule, or a pack's override of it."""
+        if key in self.overridden:
+            return f"{quoted(self.overridden[key], 300)}: override of {self.id}"
+        return f"rule {self.id} of pack {quoted(self.pack)}"
 
 
 @record(kw_only=True)
@@ -89,15 +97,14 @@ def params_for(rule: Rule, check: Check) -> Any:
     """The check's Params for a rule; raises PackError for unknown or malformed parameters."""
     hints = get_type_hints(check.Params)
     known = record_fields(check.Params)
-    where = f"rule {rule.id} of pack {quoted(rule.pack)}"
     values = {}
     for key, text in rule.with_.items():
         if key not in known:
-            raise PackError(f"{where}: unknown parameter {_suggest(key, known)}")
-        values[key] = _convert(text, hints[key], f"{where}, parameter {quoted(key)}")
+            raise PackError(f"{rule.sets(key)}: unknown parameter {_suggest(key, known)}")
+        values[key] = _convert(text, hints[key], f"{rule.sets(key)}, parameter {quoted(key)}")
     missing = [n for n, has_default in known.items() if n not in values and not has_default]
     if missing:
-        raise PackError(f"{where}: parameter {quoted(missing[0])} is required")
+        raise PackError(f"{rule.sets(missing[0])}: parameter {quoted(missing[0])} is required")
     return check.Params(**values)
 
 
@@ -199,10 +206,13 @@ def _override(rules: dict[str, Rule], changes: Any, path: str) -> None:
             del rules[rule_id]
             continue
         rule = rules[rule_id]
-        with_ = {**rule.with_, **_mapping(change.get("with"), where)}
+        anew = _mapping(change.get("with"), where)
         severity = _severity(change.get("severity", rule.severity.label), where)
         applies = tuple(map(str, _list(change.get("applies_to"), where))) or rule.applies_to
-        rules[rule_id] = replace(rule, severity=severity, with_=with_, applies_to=applies)
+        rules[rule_id] = replace(
+            rule, severity=severity, applies_to=applies, with_={**rule.with_, **anew},
+            overridden={**rule.overridden, **dict.fromkeys(anew, path)},
+        )  # fmt: skip
 
 
 def _known_keys(entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:

@@ -8,24 +8,49 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ropeaudit.cli._targets import is_model_file
-from ropeaudit.config import Settings, load
-from ropeaudit.errors import UsageError, quoted
+from ropeaudit.config import Settings, load, spelt
+from ropeaudit.errors import ConfigError, UsageError, quoted, suggestion
 from ropeaudit.report._terminal import View, detect
-from ropeaudit.report.interface import load as load_format
+from ropeaudit.report.interface import names
 
 Render = Callable[[str, View], str]
 """Text of the result in a format, by a view that only the console format uses."""
+Formats = Sequence[str] | Callable[[], Sequence[str]]
+"""Formats of a command, or what finds them; none where they are those of a report of findings."""
 
 
-def settings(given: Mapping[str, object], *, no_config: bool, also: Sequence[str] = ()) -> Settings:
-    """Settings of this run, with the format checked before any work is done.
+def settings(given: Mapping[str, object], *, no_config: bool, formats: Formats = ()) -> Settings:
+    """Settings of this run, with the format and the engines checked before any work is done.
 
-    ``also``: formats of this command that reports of findings do not have.
+    ``formats``: those of this command, where they are not those of a report of findings.
     """
     found = load(given, env=os.environ, folder=None if no_config else Path.cwd())
-    if found.format not in also:
-        load_format(found.format)
+    _require_format(found.format, formats)
+    _require_readers(found)
     return found
+
+
+def _require_format(name: str, formats: Formats) -> None:
+    """Raises UsageError for a name that is no format; one of other commands is theirs to refuse."""
+    if name in names() or (not callable(formats) and name in formats):
+        return
+    fitting = (formats() if callable(formats) else formats) or names()
+    raise UsageError(
+        f"no report format {quoted(name)}; known: {', '.join(fitting)}{suggestion(name, fitting)}"
+    )
+
+
+def _require_readers(found: Settings) -> None:
+    """Raises ConfigError for an engine that is not known, where a file or a variable names it."""
+    origin = found.origin("reader")
+    if not found.reader or origin == "command line":
+        return
+    from ropeaudit.readers.engines.known import find
+
+    try:
+        find(found.reader)
+    except UsageError as error:
+        raise ConfigError(f"{spelt('reader', origin)}: {error}") from None
 
 
 def chosen_format(settings: Settings) -> str:
@@ -35,20 +60,22 @@ def chosen_format(settings: Settings) -> str:
 
 
 def outputs(
-    specs: Sequence[str] | None, targets: Sequence[str] = (), *, also: Sequence[str] = ()
+    specs: Sequence[str] | None,
+    targets: Sequence[str] = (),
+    *,
+    formats: Formats = (),
 ) -> list[tuple[str, Path]]:
     """``FMT=PATH`` pairs; raises UsageError for an unknown format or a path given twice.
 
-    A report never takes the place of a target, nor of a config or weights inside one. ``also`` as
-    in :func:`settings`.
+    A report never takes the place of a target, nor of a config or weights inside one.
+    ``formats`` as in :func:`settings`.
     """
     found: list[tuple[str, Path]] = []
     for spec in specs or ():
         name, sign, path = spec.partition("=")
         if not sign or not path:
             raise UsageError(f"--output {quoted(spec)} is not FMT=PATH, such as json=report.json")
-        if name not in also:
-            load_format(name)
+        _require_format(name, formats)
         target = Path(path)
         why = _why_not(target)
         if why is not None:
@@ -97,9 +124,10 @@ def for_pages(
     given: Mapping[str, object], output: Sequence[str] | None, *, no_config: bool
 ) -> tuple[Settings, list[tuple[str, Path]]]:
     """Settings and files of a command that writes pages of the catalogue, formats checked."""
-    from ropeaudit.report._rules import check_format
+    from ropeaudit.report._rules import FORMATS, check_format
 
-    found, files = settings(given, no_config=no_config), outputs(output)
+    found = settings(given, no_config=no_config, formats=FORMATS)
+    files = outputs(output, formats=FORMATS)
     for name in (found.format, *(name for name, _ in files)):
         check_format(name)
     return found, files

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ropeaudit.perplexity.sweep import Sweep
     from ropeaudit.report._terminal import View
 
-FORMATS = ("csv",)
-"""Formats that only measurements have."""
 INTERRUPTED = 130
 _CONTEXT = 2048
 
@@ -60,9 +58,9 @@ def places(
 ) -> list[tuple[str, Path]]:
     """Where reports go; formats and the folder for pictures are checked before any work is done."""
     from ropeaudit.cli import _output
-    from ropeaudit.report._perplexity import check_format
+    from ropeaudit.report._perplexity import FORMATS, check_format
 
-    files = _output.outputs(output, models, also=FORMATS)
+    files = _output.outputs(output, models, formats=FORMATS)
     for one in (name, *(n for n, _ in files)):
         check_format(one)
     if plot is not None:

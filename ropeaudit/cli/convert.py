@@ -126,16 +126,15 @@ def command(
     from ropeaudit.errors import UsageError
     from ropeaudit.report import _convert
 
-    config = _output.settings(
-        {"format": format, "offline": offline, "color": color}, no_config=no_config
-    )
+    given = {"format": format, "offline": offline, "color": color}
+    config = _output.settings(given, no_config=no_config, formats=_convert.FORMATS)
     if show_settings:
         typer.echo("\n".join(config.lines()))
         return
     if target is None or to is None:
         what = "no target" if target is None else "no form"
         raise UsageError(f"{what} given; name both, as in: convert path/to/model --to ape")
-    files = _output.outputs(output, [target])
+    files = _output.outputs(output, [target], formats=_convert.FORMATS)
     for one in (config.format, *(one for one, _ in files)):
         _convert.check_format(one)
     into, form, path = _projections(weights, query, key, head_layout), *_place(to)

@@ -140,7 +140,7 @@ def command(
     as these engines read both.
     """
     from ropeaudit.cli import _output
-    from ropeaudit.report._diff import check_format
+    from ropeaudit.report._diff import FORMATS, check_format
 
     settings = _output.settings(
         {
@@ -148,13 +148,13 @@ def command(
             "exit_zero": exit_zero, "context": context, "reader": reader, "offline": offline,
             "color": color,
         },
-        no_config=no_config,
+        no_config=no_config, formats=FORMATS,
     )  # fmt: skip
     if show_settings:
         typer.echo("\n".join(settings.lines()))
         return
     a, b = _two(targets or ())
-    files = _output.outputs(output, (a, b))
+    files = _output.outputs(output, (a, b), formats=FORMATS)
     for name in (settings.format, *(name for name, _ in files)):
         check_format(name)
     stated = _stated(ape_skew, ape_tree_layout, encoding)

@@ -78,11 +78,11 @@ def command(
     from ropeaudit.report import _normalise
 
     given = {"format": format, "offline": offline, "color": color}
-    settings = _output.settings(given, no_config=no_config, also=("diff",))
+    settings = _output.settings(given, no_config=no_config, formats=_normalise.FORMATS)
     if show_settings:
         typer.echo("\n".join(settings.lines()))
         return
-    files = _output.outputs(output, targets or (), also=("diff",))
+    files = _output.outputs(output, targets or (), formats=_normalise.FORMATS)
     for name in (settings.format, *(name for name, _ in files)):
         _normalise.check_format(name)
     names, left_out = expand(targets or ())

@@ -80,14 +80,14 @@ def command(
     """
     from ropeaudit.cli import _output
     from ropeaudit.perturb.variant import make
-    from ropeaudit.report._variants import Made, check_format, render
+    from ropeaudit.report._variants import FORMATS, Made, check_format, render
 
     given = {"format": format, "offline": offline, "color": color}
-    settings = _output.settings(given, no_config=no_config)
+    settings = _output.settings(given, no_config=no_config, formats=FORMATS)
     if show_settings:
         typer.echo("\n".join(settings.lines()))
         return
-    files = _output.outputs(output, [target] if target else [])
+    files = _output.outputs(output, [target] if target else [], formats=FORMATS)
     for name in (settings.format, *(name for name, _ in files)):
         check_format(name)
     recipes, several = _recipes(apply or (), plan, to or ())

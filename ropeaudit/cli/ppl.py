@@ -59,9 +59,10 @@ def command(
     """
     from ropeaudit.cli import _output
     from ropeaudit.cli import _ppl_run as work
+    from ropeaudit.report._perplexity import FORMATS
 
     given = {"format": format, "context": context, "offline": offline, "color": color}
-    config = _output.settings(given, no_config=no_config, also=work.FORMATS)
+    config = _output.settings(given, no_config=no_config, formats=FORMATS)
     if show_settings:
         typer.echo("\n".join(config.lines()))
         return

@@ -25,8 +25,6 @@ Examples:
 \b
 Exit codes: 0 done, 2 usage, or a target that cannot be read."""
 
-_FORMATS = ("csv",)
-"""Formats that reports of findings do not have."""
 _PROBES = ("kernel",)
 
 Which = Annotated[
@@ -141,14 +139,13 @@ def command(
     from ropeaudit.cli import _output
     from ropeaudit.report import _probe
 
-    config = _output.settings(
-        {"format": format, "color": color}, no_config=no_config, also=_FORMATS
-    )
+    given = {"format": format, "color": color}
+    config = _output.settings(given, no_config=no_config, formats=_probe.FORMATS)
     if show_settings:
         typer.echo("\n".join(config.lines()))
         return
     _check(probe, precision)
-    files = _output.outputs(output, also=_FORMATS)
+    files = _output.outputs(output, formats=_probe.FORMATS)
     for name in (config.format, *(name for name, _ in files)):
         _probe.check_format(name)
     if plot is not None:

@@ -118,14 +118,15 @@ def command(
     that --check verifies without the target.
     """
     from ropeaudit.cli import _output
-    from ropeaudit.report._certificate import check_format
+    from ropeaudit.report._certificate import FORMATS, check_format
 
     given = {"format": format, "context": context, "offline": offline, "color": color}
-    settings = _output.settings(given, no_config=no_config)
+    settings = _output.settings(given, no_config=no_config, formats=FORMATS)
     if show_settings:
         typer.echo("\n".join(settings.lines()))
         return
-    files = _output.outputs(output, [*(targets or ()), *([check] if check else [])])
+    inputs = [*(targets or ()), *([check] if check else [])]
+    files = _output.outputs(output, inputs, formats=FORMATS)
     for name in (settings.format, *(name for name, _ in files)):
         check_format(name)
     stated = option.encoding(ape_skew, ape_tree_layout, encoding)

@@ -46,7 +46,7 @@ def command(
     """
     from ropeaudit.cli import _output
     from ropeaudit.cli._targets import expand, say_left_out
-    from ropeaudit.report.interface import for_schedules
+    from ropeaudit.report.interface import for_schedules, of_schedules
     from ropeaudit.resolve import attempt, chosen_readers
 
     settings = _output.settings(
@@ -54,12 +54,12 @@ def command(
             "format": format, "context": context, "reader": reader, "offline": offline,
             "color": color,
         },
-        no_config=no_config,
+        no_config=no_config, formats=of_schedules,
     )  # fmt: skip
     if show_settings:
         typer.echo("\n".join(settings.lines()))
         return
-    files = _output.outputs(output, targets or ())
+    files = _output.outputs(output, targets or (), formats=of_schedules)
     for name in (settings.format, *(name for name, _ in files)):
         for_schedules(name)
     chosen_readers(settings.reader)  # a name that is not known stops the run before any target

@@ -134,6 +134,8 @@ def _short_float(value: float, digits: int) -> str:
 def _short_value(value: Any, full: bool, digits: int = 4) -> str:
     if isinstance(value, float):
         return _short_float(value, 7 if full else digits)
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):

@@ -57,6 +57,11 @@ def for_schedules(name: str) -> RenderSchedules:
     """The function by which format ``name`` writes the result of ``show``; raises UsageError."""
     render: RenderSchedules | None = getattr(load(name), "render_schedules", None)
     if render is None:
-        able = [n for n in names() if hasattr(load(n), "render_schedules")]
-        raise UsageError(f"format {name} cannot show schedules; use one of {', '.join(able)}")
+        able = ", ".join(of_schedules())
+        raise UsageError(f"format {name} cannot show schedules; use one of {able}")
     return render
+
+
+def of_schedules() -> tuple[str, ...]:
+    """Names of the formats that can show schedules; imports every format."""
+    return tuple(n for n in names() if hasattr(load(n), "render_schedules"))

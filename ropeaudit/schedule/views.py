@@ -62,8 +62,9 @@ class Beside:
     """The engines that a subject is judged beside.
 
     ``asked``: full names of the releases that the user wants judged; empty when none, and then the
-    views are those of the engines in use. ``singled``: those of them that were asked for one by
-    one, not as ``all``. ``why``: why there is no view, as a clause, where there is none.
+    views are those of the engines in use. ``singled``: those of them that were named one by one,
+    not as ``all``, and are the user's own: only for these a misreading is more than it is for an
+    engine that nobody asked for. ``why``: why there is no view, as a clause, where there is none.
     """
 
     views: tuple[View, ...] = ()

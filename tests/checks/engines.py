@@ -31,10 +31,13 @@ def case(
     reference: Schedule,
     *views: View,
     asked: Iterable[str] = (),
-    singled: Iterable[str] = (),
+    singled: Iterable[str] | None = None,
     **kw: Any,
 ) -> Case:
-    beside = Beside(views=views, asked=frozenset(asked), singled=frozenset(singled))
+    """``singled``: as ``asked`` unless said otherwise."""
+    names = frozenset(asked)
+    one_by_one = names if singled is None else frozenset(singled)
+    beside = Beside(views=views, asked=names, singled=one_by_one)
     return replace(Case(subject(reference, **kw)), beside=beside)
 
 

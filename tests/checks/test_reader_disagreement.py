@@ -100,11 +100,23 @@ def test_a_refusal_is_information_and_only_for_who_asked() -> None:
 
 def test_what_is_not_covered_is_unknown_and_with_all_no_more_than_skipped() -> None:
     dark = view("x-1", against=[LLAMA], status="not_covered", reason="nobody looked")
-    (found,) = said(check, case(LLAMA, dark, asked=["x-1"], singled=["x-1"]))
+    (found,) = said(check, case(LLAMA, dark, asked=["x-1"]))
     assert found.status is Status.UNKNOWN
     assert found.message == "x-1 cannot be judged: nobody looked."
-    (skipped,) = said(check, case(LLAMA, dark, asked=["x-1"]))
+    assert found.fix is not None
+    assert "normalise" not in found.fix
+    (skipped,) = said(check, case(LLAMA, dark, asked=["x-1"], singled=[]))
     assert (skipped.status, skipped.message) == (Status.SKIP, "x-1: nobody looked")
+
+
+def test_with_all_every_engine_is_judged_as_one_that_nobody_named() -> None:
+    views = [view(f"{n}-1", LOST, against=[LLAMA]) for n in ("vllm", "tgi")]
+    for singled in ([], ["tgi-1"]):
+        found = said(check, case(LLAMA, *views, asked=["vllm-1", "tgi-1"], singled=singled))
+        told = {tuple(o.evidence["readers"]): (o.severity, o.evidence["asked"]) for o in found}
+        both = {("vllm-1", "tgi-1"): (Severity.INFO, False)}
+        one = {("vllm-1",): (Severity.INFO, False), ("tgi-1",): (None, True)}
+        assert told == (one if singled else both)
 
 
 def test_without_engines_it_is_skipped() -> None:
@@ -123,8 +135,8 @@ def test_every_measured_misreading_of_an_engine_that_is_asked_for_is_found(
     measured = vectors()["cases"][name]
     found = {
         reader: f
-        for f in findings(tmp_path, name, "all", rule="RA406")
-        for reader in f.evidence["readers"]
+        for f in findings(tmp_path, name, *names(), rule="RA406")
+        for reader in f.evidence.get("readers", ())
         if f.status is Status.FAIL
     }
     for reader, row in measured["readers"].items():
