@@ -27,8 +27,8 @@ NULL_WINS = "llama.cpp"
 
 
 RESPELL = (
-    "ropeaudit normalise writes the spelling that most engines read, and says whether it helps "
-    "here; where none does, use another engine, or convert the values for this one."
+    "Try ropeaudit normalise: it writes the spelling that most engines read, and says whether that "
+    "helps here; where no spelling does, use another engine, or convert the values for this one."
 )
 """What to do where it cannot be told from the file alone whether the engine knows another way to
 say it: a factor by its own key in place of mscale, a type without a second one that contradicts."""

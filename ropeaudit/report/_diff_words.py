@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ropeaudit.report import _numbers as show
@@ -47,9 +48,14 @@ def of_readings(found: Readings) -> list[str]:
     if found.reason is not None:
         return [found.reason]
     sides = (("A", found.a), ("B", found.b))
-    said = [f"does not read {', '.join(v.ignored)} of {side}" for side, v in sides if v.ignored]
+    said = [f"does not read {_first(v.ignored)} of {side}" for side, v in sides if v.ignored]
     notes = [n.message for _, v in sides for n in v.notes if n.kind in _TOLD]
     return [*said, *dict.fromkeys(notes)]
+
+
+def _first(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 _TOLD = frozenset({"nearest_reader", "crashes"})

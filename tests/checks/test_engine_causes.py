@@ -118,7 +118,7 @@ def test_where_another_spelling_helps_the_advice_begins_with_it(
     assert found.evidence["cause"] == "spelling"
     for each in (found, *findings(tmp_path, name, reader, rule="RA409")):
         assert each.fix is not None
-        assert each.fix.startswith("ropeaudit normalise writes the spelling")
+        assert each.fix.startswith("Try ropeaudit normalise")
     mended = normalise(str(tmp_path / "config.json"))
     assert findings(tmp_path, json.loads(mended.after), reader, rule="RA406") == []
 
