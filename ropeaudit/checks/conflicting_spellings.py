@@ -10,7 +10,7 @@ contradict is ignored-key's to say; this names who takes which.
 **Passes when.** Nothing conflicts, or every engine that loads the file takes the same side.
 
 **Fails when.** They differ: a warning; information where ignored-key reports the same conflict
-already, unless an engine that was asked for is concerned. Skipped for files without a config.
+already, unless an engine that is named is concerned. Skipped for files without a config.
 
 **Exactness.** From the schedules that the engines build.
 

@@ -11,7 +11,7 @@ says nothing.
 **Passes when.** No engine loses a value by it, whatever is written.
 
 **Fails when.** One does: a warning. Where only the base is missing inside of a ``rope_scaling``, it
-is information unless the engine was asked for. Skipped for files without a config.
+is information unless the engine is named. Skipped for files without a config.
 
 **Exactness.** From what each engine passes over, by its own rules.
 

@@ -10,7 +10,7 @@ engines, among those that were asked for or else those in use.
 **Passes when.** Every engine that knows this kind of model reads all that is written.
 
 **Fails when.** One passes over a value that would change its schedule: information, and a warning
-for an engine that was asked for. An engine that stops at it says so itself: information. Skipped
+for an engine that is named. An engine that stops at it says so itself: information. Skipped
 for files without a config.
 
 **Exactness.** From what each engine passes over, by its own rules.

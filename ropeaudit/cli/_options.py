@@ -170,8 +170,8 @@ Reader = Annotated[
         "--reader",
         metavar="NAME[,NAME]|all",
         help="Engines whose reading of the same file is wanted beside the reference: vllm, "
-        "llama.cpp, transformers-4.57, all. A name without version is the newest known. "
-        "Repeatable.",
+        "llama.cpp, transformers-4.57, all. A name without version is the newest known. An audit "
+        "fails on engines that are named, not on those that all brings along. Repeatable.",
         autocompletion=complete_reader,
     ),
 ]

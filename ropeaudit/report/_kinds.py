@@ -76,6 +76,12 @@ IDLE = ("override_", "option_")
 """Beginnings of the kinds of notes that say so."""
 
 
+def nearest_readers(report: Report) -> tuple[str, ...]:
+    """What is said, once in a run, of a version whose rules are not known."""
+    notes = (n for s in report.subjects for v in s.subject.views for n in v.notes)
+    return tuple(dict.fromkeys(n.message for n in notes if n.kind == "nearest_reader"))
+
+
 def idle_overrides(subject: Subject) -> list[str]:
     """What was asked for on the command line and did nothing: no page may leave that out."""
     return [n.message for n in subject.notes if n.kind.startswith(IDLE)]

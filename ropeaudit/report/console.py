@@ -14,7 +14,7 @@ from ropeaudit.findings import Severity, Verdict
 from ropeaudit.report import _numbers as show
 from ropeaudit.report import _readers
 from ropeaudit.report._findings import findings
-from ropeaudit.report._kinds import kind, summary, trouble
+from ropeaudit.report._kinds import kind, nearest_readers, summary, trouble
 from ropeaudit.report._schedules import picture, table
 from ropeaudit.report._terminal import Ink, View, safe
 
@@ -60,6 +60,8 @@ def render(report: Report, view: View | None = None) -> str:
         _skipped_targets(ink, report.skipped_targets)
     if ink.lines:
         ink.line()
+    for said in nearest_readers(report):
+        ink.paragraph(f"note: {safe(said)}", indent=2, style="dim")
     _summary(ink, report)
     return ink.text()
 

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from ropeaudit.errors import quoted
 from ropeaudit.findings import Finding, Severity, Status
-from ropeaudit.report._kinds import idle_overrides, kind, told_once, trouble, undecidable
+from ropeaudit.report._kinds import (
+    idle_overrides,
+    kind,
+    nearest_readers,
+    told_once,
+    trouble,
+    undecidable,
+)
 from ropeaudit.report._numbers import plural
 
 if TYPE_CHECKING:
@@ -46,6 +53,9 @@ def render(report: Report) -> str:
         )
         found += [(_rank(f), _annotation(f, target)) for f in alone]
         found += [(_rank(group[0]), _one_for_all(group, target)) for group in together]
+    found += [
+        (2, _command("warning", "reader", quoted(said, 1000))) for said in nearest_readers(report)
+    ]
     found.sort(key=lambda pair: -pair[0])  # stable: equals stay in the order of the targets
     lines = [line for _, line in found[:SHOWN]]
     if len(found) > SHOWN:

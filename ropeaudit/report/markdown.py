@@ -11,6 +11,7 @@ from ropeaudit.report import _numbers as show
 from ropeaudit.report._kinds import (
     idle_overrides,
     kind,
+    nearest_readers,
     rank,
     summary,
     told_once,
@@ -42,6 +43,7 @@ def render(report: Report) -> str:
     ]
     for subject in report.subjects:
         parts += _details(subject, min(report.fail_on, Severity.WARNING))
+    parts += [line for said in nearest_readers(report) for line in (f"Note: {text(said)}", "")]
     packs = ", ".join(f"{code(p.name)} {code(p.version)}" for p in report.packs)
     parts.append(f"ropeaudit {__version__}, rules {packs}")
     return _limited(parts)

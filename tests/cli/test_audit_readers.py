@@ -155,6 +155,19 @@ def test_a_version_that_is_not_known_is_read_by_the_nearest(capsys: Capture) -> 
     assert "0.99" in note["message"]
 
 
+@pytest.mark.parametrize("format", ["console", "markdown", "github"])
+def test_the_nearest_rules_are_named_once_in_a_run(format: str, capsys: Capture) -> None:
+    target = case("plain_old")
+    for name in ("a", "b"):
+        Path(f"{name}.json").write_text(Path(target).read_text())
+    for readers, times in (("vllm-0.20,tgi-1.4", 1), ("vllm,tgi", 0)):
+        assert run(["audit", "a.json", "b.json", "--reader", readers, "-f", format]) in (0, 1)
+        page = " ".join(capsys.readouterr().out.split())
+        for wanted, used in (("vllm 0.20", "vllm-0.33"), ("tgi 1.4", "tgi-2026.01")):
+            assert page.count(f"{wanted} is outside of the versions whose rules") == times
+            assert (f"read by the nearest, {used}" in page) is bool(times)
+
+
 def test_settings_and_environment(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("ropeaudit.toml").write_text('reader = ["mlx-lm"]\n')
     assert run(["audit", case("plain_new"), "-q"]) == 1

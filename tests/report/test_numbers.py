@@ -122,6 +122,8 @@ def test_evidence_has_units_and_only_what_says_something() -> None:
         ({"unit": [0, 1, 2]}, "unit [0, 1, 2]"),
         ({"fastest": [1, 0, 7]}, "fastest [1, 0, 7]"),
         ({"worst": [None, 3]}, "worst [all, 3]"),
+        ({"expected": None, "pair": [None, 1]}, "expected none · pair [none, 1]"),
+        ({"by": {"attention": None}}, "by attention none"),
         ({"paths": [[0, 1, 2], [2, 1]]}, "paths [[0, 1, 2], [2, 1]]"),
         ({"grid": [4, 14, 14]}, "grid [4, 14, 14]"),
     ],
