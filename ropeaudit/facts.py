@@ -21,6 +21,9 @@ Json = Any
 MAX_LENGTH = 10**12
 """No context length, in positions, is above this; a larger number is a slip."""
 
+CONVERSION = "ropeaudit/conversion/1"
+"""Schema of the document that a conversion writes beside its tensors."""
+
 
 def as_number(value: Json) -> float | None:
     """``value`` as a float, infinite beyond its range; None for what is no number, booleans too."""

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ropeaudit.errors import UsageError, quoted, suggestion
+from ropeaudit.facts import CONVERSION
 from ropeaudit.records import field, record
 
 if TYPE_CHECKING:
-    from ropeaudit.encodings.core import Array
+    from ropeaudit.encodings.core import Array, Positions
 
-SCHEMA = "ropeaudit/conversion/1"
+SCHEMA = CONVERSION
 CLOSE = 1e-9
 """A conversion is refused where its own result misses the source by more, relative to it."""
 
@@ -39,7 +40,8 @@ class Source:
     one head (one layer) where all share it. ``maps``: (heads, n, n) where only the map of one step
     is known; then ``generators`` is None. ``heads``: heads of the model, if anybody says.
     ``integer``: whether positions are whole numbers. ``scale``: factor on both turned vectors
-    (attention factor), no part of a rotation.
+    (attention factor), no part of a rotation. ``axes`` and ``positions``: of an encoding; None
+    where positions are whole numbers or nobody says.
     """
 
     target: str
@@ -53,6 +55,8 @@ class Source:
     layers: tuple[int, ...] | None = None
     unit: str = "rad/step"
     integer: bool = True
+    axes: tuple[str, ...] | None = None
+    positions: Positions | None = None
     scale: float = 1.0
     notes: tuple[str, ...] = ()
 

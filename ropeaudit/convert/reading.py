@@ -187,6 +187,8 @@ def _of_encoding(subject: Subject, encoding: Encoding) -> Source:
         layers=encoding.layers,
         unit="rad/step" if encoding.positions.integer else "rad/unit",
         integer=encoding.positions.integer,
+        axes=encoding.axes,
+        positions=encoding.positions,
         notes=(*(n.message for n in encoding.notes), *([_BIAS] if added else [])),
     )
 
@@ -247,6 +249,8 @@ def _made(target: str) -> Source | None:
     except (OSError, ValueError, SafetensorError):
         return None  # the readers of weights say what is wrong
     from ropeaudit.convert.rope import generators
+    from ropeaudit.document import Document
+    from ropeaudit.encodings import _conversion
 
     if w.ndim != 4 or q.ndim != 4 or q.shape[-1] != q.shape[-2] or w.shape[-1] != q.shape[-1] // 2:
         raise SourceError(
@@ -254,6 +258,7 @@ def _made(target: str) -> Source | None:
             f"{list(q.shape)}, expected (axes, layers, heads, n/2) and (layers, heads, n, n)"
         )
     name = document.get("source", {}).get("name")
+    told = _conversion.stated(Document(file=target, data={SCHEMA: document}))
     return Source(
         target=target,
         name=name if isinstance(name, str) else "rotary",
@@ -263,4 +268,6 @@ def _made(target: str) -> Source | None:
         heads=w.shape[2],
         unit="rad/unit" if document.get("unit") == "rad/unit" else "rad/step",
         integer=document.get("unit") != "rad/unit",
+        axes=None if told is None else told.axes,
+        positions=None if told is None else told.positions,
     )

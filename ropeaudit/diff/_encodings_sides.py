@@ -55,6 +55,11 @@ class Side:
     said_by: str = "trained"
     """Who states the extent."""
 
+    @property
+    def is_plain(self) -> bool:
+        """Frequencies alone: a schedule, or what a conversion has made of an encoding."""
+        return self.is_schedule or self.module == "converted"
+
 
 def of_encoding(encoding: Encoding) -> Side:
     """What an encoding is, by its own module."""

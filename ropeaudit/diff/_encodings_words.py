@@ -45,15 +45,16 @@ def shapes(a: Side, b: Side) -> tuple[Said, ...]:
 
 
 def _shapes(a: Side, b: Side) -> Iterator[Said]:
-    beside = a.is_schedule or b.is_schedule
-    if a.kind != b.kind and not beside:
+    # A table beside an encoding, or an encoding and what it was converted to.
+    single = a.is_schedule or b.is_schedule
+    if a.kind != b.kind and not (a.is_plain or b.is_plain):
         yield said("another encoding", f"{a.kind} in A, {b.kind} in B", Severity.WARNING)
     if len(a.axes) != len(b.axes):
         text = f"{', '.join(a.axes)} in A, {', '.join(b.axes)} in B"
         yield said("other axes", text, Severity.ERROR)
-    if a.heads != b.heads and not beside:
+    if a.heads != b.heads and not single:
         yield said("other heads", f"{a.heads} in A, {b.heads} in B", Severity.ERROR)
-    if (a.layers or ()) != (b.layers or ()) and not beside:
+    if (a.layers or ()) != (b.layers or ()) and not single:
         yield said("other layers", f"{_layers(a)} in A, {_layers(b)} in B", Severity.ERROR)
     m, n = a.w.shape[2], b.w.shape[2]
     if m != n:
@@ -75,7 +76,9 @@ def _constants(a: Side, b: Side) -> Iterator[Said]:
     if a.is_schedule or b.is_schedule:
         yield from _beside_schedule(a, b)
         return
-    for key, name in _SCORE.items():
+    if a.is_plain is not b.is_plain:
+        yield from _beside_schedule(a, b)
+    for key, name in _SCORE.items() if a.is_plain is b.is_plain else ():
         x, y = a.settings.get(key), b.settings.get(key)
         if x == y or (a.module != b.module and (x is None or y is None) and key != "decay"):
             continue
@@ -103,9 +106,9 @@ def _beside_schedule(a: Side, b: Side) -> Iterator[Said]:
 
 def assumptions(a: Side, b: Side) -> tuple[Said, ...]:
     """What code is known to do and no file states, where only one side is such code."""
-    learned = next((s for s in (a, b) if not s.is_schedule), a)
+    learned = next((s for s in (a, b) if not s.is_plain), a)
     factor = learned.settings.get("decay", 1.0)
-    if not (a.is_schedule or b.is_schedule) or factor == 1.0 or "decay" not in learned.assumed:
+    if not (a.is_plain or b.is_plain) or factor == 1.0 or "decay" not in learned.assumed:
         return ()
     text = (
         f"the public code multiplies scores by {_value(factor)} a step, which no checkpoint states "

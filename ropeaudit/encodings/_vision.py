@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ropeaudit.document import Document
-from ropeaudit.encodings import _grid
+from ropeaudit.encodings import _conversion, _grid
 from ropeaudit.encodings._planes import ABOUT_ZERO
 from ropeaudit.encodings._stored import finite, misshaped, numbers
 from ropeaudit.encodings.interface import Sources
@@ -150,6 +150,8 @@ def _belongs(tensor: StoredTensor, sources: Sources) -> bool:
 
     Two rows alone say little, so nobody's claim is made where they do not divide into heads.
     """
+    if _conversion.stated(sources.document) is not None:
+        return False  # frequencies of a conversion, whose document says what they are
     shape = tensor.shape
     if tensor.name.rpartition(".")[2] not in LEAVES or len(shape) not in (2, 3, 4) or shape[0] != 2:
         return False

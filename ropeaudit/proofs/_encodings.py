@@ -258,6 +258,7 @@ _KINDS: dict[str, Callable[[Encoding], dict[str, _Found]]] = {
     "liere": _liere,
     "rope-mixed": _stored_vectors,
     "rope-axial": _stored_vectors,
+    "rope-per-head": _stored_vectors,
     "alibi": _alibi,
     "rope-alibi": _rope_alibi,
     **dict.fromkeys(

@@ -67,6 +67,7 @@ def document(done: Done) -> dict[str, Any]:
             "layers": None if source.layers is None else list(source.layers),
             "scale": source.scale,
         },
+        "positions": _positions(made),
         "unit": source.unit,
         "frequencies": made.frequencies.tolist(),
         "residual": plain(made.residual),
@@ -78,6 +79,16 @@ def document(done: Done) -> dict[str, Any]:
         "projections": None if done.projections is None else dict(done.projections),
         "notes": [*source.notes, *made.notes],
     }
+
+
+def _positions(made: Converted) -> dict[str, Any]:
+    from ropeaudit.encodings import _conversion
+    from ropeaudit.encodings.core import Positions
+
+    source, count = made.source, len(made.frequencies)
+    names = source.axes or (("p",) if count == 1 else tuple(f"axis{a}" for a in range(count)))
+    plain = Positions(step=(1.0,) * count, extent=(None,) * count, integer=source.integer)
+    return _conversion.written(names, source.positions or plain)
 
 
 def _console(done: Done, view: View) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ropeaudit.document import Document
 from ropeaudit.errors import InvalidValue, quoted_path
-from ropeaudit.facts import Json, Location, StoredTensor, as_number
+from ropeaudit.facts import CONVERSION, Json, Location, StoredTensor, as_number
 from ropeaudit.sources import tensor_names as names
 
 KEY = "ropeaudit"
@@ -23,14 +23,30 @@ TENSORS = "tensors"
 
 
 def config_of(raw: bytes, file: str) -> Document | None:
-    """The model's settings in the header ``raw`` of a safetensors file; None for other files."""
+    """The model's settings in the header ``raw`` of a safetensors file; None for other files.
+
+    Of a conversion its whole document, which says what the tensors mean.
+    """
     if f'"{KEY}"'.encode() not in raw:
         return None
     try:
         document = json.loads(json.loads(raw)["__metadata__"][KEY])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None  # another program's key of that name
+    if isinstance(document, Mapping) and document.get("schema") == CONVERSION:
+        return Document(file=file, data={CONVERSION: document})
     return config_in(document, file)
+
+
+def is_converted(config: Document | None, name: str) -> bool:
+    """Whether a tensor holds the frequencies of an encoding that was converted to RoPE.
+
+    Of a single head their shape is that of a plain table; its positions may be no tokens.
+    """
+    said = config.data.get(CONVERSION) if config is not None else None
+    source = said.get("source") if isinstance(said, Mapping) else None
+    is_table = not isinstance(source, Mapping) or source.get("origin") in (None, "schedule")
+    return name == "rotary.freqs" and not is_table
 
 
 def config_in(data: Any, file: str) -> Document | None:

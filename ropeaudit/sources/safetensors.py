@@ -167,7 +167,8 @@ def _table(file: Ranged, name: str, role: str, entry: Entry, found: Gathered) ->
     values: tuple[float, ...] = ()
     dtype = DTYPES[entry.dtype]
     count = (entry.end - entry.begin) // WIDTH[dtype]
-    if role == names.LEARNED and count <= MAX_VALUES:
+    converted = _variants.is_converted(found.config, name)
+    if (role == names.LEARNED or converted) and count <= MAX_VALUES:
         found.tensors.append(in_file(file, name, entry, dtype))
     # Of generators and other blocks the table only says that they are there.
     if role != names.LEARNED or names.interesting(name) in (names.FREQS, names.INV_FREQ):

@@ -52,6 +52,24 @@ def _config(config: Mapping[str, Any]) -> Writer:
     return made
 
 
+def _converted(source: Writer) -> Writer:
+    """What a conversion to RoPE makes of another case."""
+
+    def write(folder: Path) -> Path:
+        from ropeaudit.convert._stored import stored
+        from ropeaudit.convert.reading import read
+        from ropeaudit.convert.rope import convert
+        from ropeaudit.export import _tensors
+        from ropeaudit.report._convert import Done, metadata
+
+        done = Done(made=convert(read(str(source(folder)))))
+        path = folder / "rope.safetensors"
+        _tensors.write(path, stored(done.made), metadata(done), force=True)
+        return path
+
+    return write
+
+
 def _trained(block: int) -> np.ndarray:
     return layouts_liere.trained(layouts_liere.initial(block, axes=2, layers=1, heads=2))
 
@@ -71,6 +89,10 @@ CASES: dict[str, tuple[str, Writer, dict[str, str]]] = {
     "rope-mixed-swin": ("rope-mixed", _tensors(vit.swin((2, 3), 1)), {"grid": "7x7"}),
     "rope-axial-swin": ("rope-axial", _tensors(vit.swin((2, 3), 1, axial=True)), {"grid": "7x7"}),
     "rope-axial": ("rope-axial", _config({"model": "rope_axial_deit_small_patch16_LS"}), {}),
+    "rope-per-head": (
+        "rope-per-head",
+        _converted(_tensors(layouts_ape.sequential(layouts_ape.exact(2, 16)))), {},
+    ),
     **{kind: (kind, _jordan(method), {}) for kind, method in JORDAN.items()},
     "alibi": ("alibi", _config(layouts_alibi.mpt(heads=8, width=512)), {}),
     "rope-alibi": ("rope-alibi", _config(layouts_jordan.config("rope_alibi")), {}),

@@ -18,7 +18,7 @@ from ropeaudit.encodings.core import Encoding
 from ropeaudit.findings import Status
 from ropeaudit.packs import load_pack
 from ropeaudit.schedule.subject import Subject
-from tests.encodings import layouts_jordan, layouts_rope_vit, make
+from tests.encodings import every_kind, layouts_jordan, layouts_rope_vit, make
 from tests.make_layout_fixtures import FOLDER
 
 PAGE = (Path(__file__).parents[2] / "docs" / "encodings.md").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ CONFIGS = {
     "alibi": {"model_type": "bloom", "n_head": 8, "hidden_size": 512, "seq_length": 2048},
     "rope-alibi": layouts_jordan.config("rope_alibi"),
 }
-EXAMPLES = (*FILES, *METHODS, *CONFIGS, "rope-mixed")
+EXAMPLES = (*FILES, *METHODS, *CONFIGS, "rope-mixed", "rope-per-head")
 
 
 def example(kind: str, folder: Path) -> tuple[str, dict[str, str]]:
@@ -67,6 +67,8 @@ def example(kind: str, folder: Path) -> tuple[str, dict[str, str]]:
         path = folder / "config.json"
         path.write_text(json.dumps(CONFIGS[kind]))
         return str(path), {}
+    if kind == "rope-per-head":
+        return every_kind.target(kind, folder), {}
     path = folder / "model.pt"
     if kind in METHODS:
         tensors, config = layouts_jordan.checkpoint(METHODS[kind], noise=0.5)

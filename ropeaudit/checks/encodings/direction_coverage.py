@@ -109,7 +109,8 @@ def _not_judged(look: Look) -> str | None:
         return BIAS if look.is_bias else TREE
     if len(look.encoding.axes) < 2:
         return "it has one axis"
-    if look.encoding.kind in BY_DESIGN:
+    converted = look.encoding.settings.get("converted_from")
+    if look.encoding.kind in BY_DESIGN or converted in BY_DESIGN:
         return "each of its planes turns with one axis, by design"
     if not look.spectrum.joint:
         return "its axes do not commute, so no plane has a direction"
