@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropeaudit.certify import certify
+from ropeaudit.certify import certify, check
 from ropeaudit.verifier import verify
 
 ZOO = Path(__file__).parents[2] / "fixtures" / "zoo"
@@ -27,6 +27,8 @@ FEW = (
 def passes(target: Path, **options: Any) -> None:
     made = certify([str(target)], **options)
     result = verify(made.to_json())
+    if result.kind == "stated":  # it holds digests of encodings, which only the target decides
+        result = check(made.to_json(), [str(target)], **options)
     assert result.kind == "verified", (target, result.message)
     assert result.proved + result.refuted + result.undecided == len(made.claims)
 

@@ -16,6 +16,7 @@ query and key rows, the interleaved pairs of the file are the half pairs of the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from ropeaudit.errors import quoted
@@ -70,7 +71,8 @@ def build(request: Request, release: Release) -> Built:
     """What the library builds from the converted file; raises Refuses or NotCovered."""
     said: str | None = None
     if request.document.file.endswith("params.json"):
-        file = mistral_draft(request.config)
+        with _stopping():
+            file = mistral_draft(request.config)
     else:
         file, said = _converted(request, V4 if release.name.endswith("4.57") else V5)
     reading = file.reading(FILE)
@@ -98,13 +100,19 @@ def _converted(request: Request, version: str) -> tuple[Draft, str | None]:
         values = _raw(request.config)
     chosen = _family(request.config, values)
     draft = Draft(chosen.architecture, values)
-    try:
+    with _stopping():
         for step in chosen.steps:
             step(draft)
-    except (TypeError, ValueError, ArithmeticError):
-        # Steps do the converter's own arithmetic: what stops them stops it.
-        raise Refuses("its converter stops at a value that it cannot calculate with") from None
     return draft, said
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """Steps do the converter's own arithmetic: what stops them stops it."""
+    try:
+        yield
+    except (TypeError, ValueError, ArithmeticError):
+        raise Refuses("its converter stops at a value that it cannot calculate with") from None
 
 
 def _raw(config: Mapping[str, Any]) -> dict[str, Any]:
