@@ -60,12 +60,19 @@ wheel-check: wheel  ## install the wheel in a bare environment and try its comma
 	  && $(PYTHON) -m venv "$$work/venv" \
 	  && "$$work/venv/bin/pip" install --quiet dist/*.whl \
 	  && cp -r fixtures/zoo/meta-llama__Meta-Llama-3.1-70B "$$work/model" \
+	  && cp fixtures/encodings/ape_sequence_fitted.safetensors "$$work/encoding.safetensors" \
 	  && cd "$$work" \
 	  && venv/bin/ropeaudit --version \
 	  && venv/bin/ropeaudit rules --format json | grep -c '"id": "RA' \
 	  && venv/bin/ropeaudit audit --quiet model \
 	  && venv/bin/ropeaudit prove model > /dev/null \
 	  && venv/bin/ropeaudit diff --quiet model model \
+	  && venv/bin/ropeaudit diff --quiet model model --reader vllm,llama.cpp \
+	  && venv/bin/ropeaudit show model --reader all > /dev/null \
+	  && venv/bin/ropeaudit normalise model --write > /dev/null \
+	  && venv/bin/ropeaudit audit --quiet encoding.safetensors \
+	  && venv/bin/ropeaudit convert model --to ape > /dev/null \
+	  && venv/bin/ropeaudit probe kernel > /dev/null \
 	  && venv/bin/ropeaudit perturb model --apply int8:sym --to variant.npy > /dev/null \
 	  && { venv/bin/ropeaudit ppl --demo 2>&1 || true; } | grep -q "pip install 'ropeaudit\[ppl\]'" \
 	  && venv/bin/ropeaudit explain RA101 > /dev/null
