@@ -19,6 +19,8 @@ from ropeaudit.schedule.views import Distance, View
 LOG_TOLERANCE = 1e-5
 """Distances in log up to here come from the order of float32 operations (llama.cpp: 2.2e-6)."""
 FACTOR_TOLERANCE = 1e-4
+MAX_SAID = 390
+"""Characters of one reason or note, however long the numbers of a file are."""
 LAYER_COUNTS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "layer_types")
 """Keys that state how many layers there are."""
 
@@ -49,6 +51,8 @@ def _view(request: Request, chosen: Chosen, against: Sequence[Schedule]) -> View
         status, reason = "refuses", str(error)
     except NotCovered as error:
         status, reason = "not_covered", str(error)
+    except OverflowError:  # engines calculate alike: what overflows here overflows there
+        status, reason = "refuses", "it cannot calculate with a value of this file"
     except Exception as error:  # a fault of ours must not hide what the other engines do
         if os.environ.get("ROPEAUDIT_DEBUG"):
             raise
@@ -92,15 +96,16 @@ def seen(
     """
     built = built or Built()
     release = chosen.release
+    said = (*built.notes, *((chosen.note,) if chosen.note else ()))
     return View(
         reader=release.name,
         version=release.version,
         how=release.how,
         status=status,
-        reason=reason,
+        reason=None if reason is None else quoted(reason, MAX_SAID),
         schedules=built.schedules,
         ignored=built.ignored,
-        notes=(*built.notes, *((chosen.note,) if chosen.note else ())),
+        notes=tuple(replace(note, message=quoted(note.message, MAX_SAID)) for note in said),
         distance=distance(
             built.schedules, against, silent=release.silent | silent, lengths=lengths
         ),

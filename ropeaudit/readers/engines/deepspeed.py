@@ -102,5 +102,5 @@ def _notes(model: Loaded, kind: str, head: int) -> Iterator[Note]:
         yield Note(
             "forward_fails",
             f"its attention splits heads of {head} channels, and those of the weights have "
-            f"{stated}",
+            f"{quoted(stated)}",
         )

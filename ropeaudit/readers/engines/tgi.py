@@ -164,7 +164,7 @@ def _notes(model: Loaded, kind: str, turns: list[Turn]) -> Iterator[Note]:
         yield Note(
             "forward_fails",
             f"its attention splits heads of {even(model)} channels, and those of the weights have "
-            f"{stated}",
+            f"{quoted(stated)}",
         )
     if any(t.variant in ("short", "long") for t in turns):
         yield Note(
