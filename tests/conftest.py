@@ -7,7 +7,8 @@ import os
 import pytest
 from hypothesis import settings
 
-# Same examples every run; a slow machine is no failure.
+# Same examples for the same selection of tests (hypothesis also draws constants from the modules
+# that are loaded); a slow machine is no failure.
 settings.register_profile("ropeaudit", derandomize=True, deadline=None)
 settings.load_profile("ropeaudit")
 
